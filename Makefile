@@ -1,0 +1,34 @@
+# `make demo` runs the main job, `make test` passes the tests; both set up what they need in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint clean
+
+$(VENV)/installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/tested: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python tools/install_torch.py
+	touch $@
+
+demo: $(VENV)/installed
+	-$(BIN)/mlacheck validate --gpu b200 --engine-version 0.5.18 --args "python -m sglang.launch_server \
+	  --model-path deepseek-ai/DeepSeek-V3 --tp-size 8 --dcp-size 8 --attention-backend trtllm_mla \
+	  --speculative-algorithm EAGLE"
+
+test: $(VENV)/tested lint
+	$(BIN)/python -m mlacheck rules test
+	$(BIN)/python -m pytest --cov=mlacheck --cov-report=term:skip-covered
+	$(BIN)/python tools/check_coverage.py
+
+lint: $(VENV)/tested
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) mlacheck/_compiled

@@ -1,0 +1,3 @@
+"""mlacheck: launch-config compatibility validator for LLM serving."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,5 @@
+"""`python -m mlacheck`."""
+
+from mlacheck.cli import main
+
+main()

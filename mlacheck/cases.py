@@ -1,0 +1,109 @@
+"""Checks cases, one JSON object a line, as they come."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from mlacheck.launch.command import LaunchCommand, Word
+from mlacheck.probes.target import TargetFlags
+from mlacheck.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from mlacheck.finding import Report
+
+_KEYS: Final = {"id", "engine", "engine_version", "model", "gpu", "gpu_count", "nodes", "flashinfer", "args", "env"}
+# Fields of recorded verdicts, which may ride along.
+_TEXTS: Final = ("engine", "engine_version", "model", "gpu", "flashinfer")
+
+
+@dataclass(frozen=True, slots=True)
+class CaseProblem:
+    """A line that is no case."""
+
+    line: int
+    message: str
+    id: object = None
+
+
+@dataclass
+class Cases:
+    """Keeps one session for each kind of target, so that thousands of cases share what they have in common."""
+
+    remedies: bool = False
+    _sessions: dict[tuple[Any, ...], Session] = field(default_factory=dict)
+
+    def check(self, lines: Iterable[str]) -> Iterator[Report | CaseProblem]:
+        """Yield a report (or what is wrong with the line) for every non-empty line, in order."""
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                yield self._line(number, line)
+
+    def _line(self, number: int, line: str) -> Report | CaseProblem:
+        try:
+            case = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            return CaseProblem(number, f"is not JSON: {error}")
+        if not isinstance(case, dict):
+            return CaseProblem(number, f"is not an object but {type(case).__name__}")
+        wrong = _wrong(case)
+        if wrong is not None:
+            return CaseProblem(number, wrong, case.get("id"))
+        return self.report(case)
+
+    def report(self, case: dict[str, Any]) -> Report:
+        """Check one well-formed case."""
+        args = case["args"]
+        env = case.get("env") or {}
+        flags = TargetFlags(
+            engine_version=case.get("engine_version"),
+            flashinfer=_absent(case, "flashinfer"),
+            gpu=_absent(case, "gpu"),
+            gpu_count=case.get("gpu_count"),
+            nodes=case.get("nodes"),
+        )
+        key = (flags, case.get("model"), tuple(sorted(env.items())))
+        session = self._sessions.get(key)
+        if session is None:
+            session = Session(flags, model=case.get("model"), env=env, remedies=self.remedies)
+            self._sessions[key] = session
+        if isinstance(args, str):
+            from mlacheck.launch import parse_text  # shell text is the exception in cases
+
+            result = parse_text(args or "--", default_engine=case.get("engine", "sglang"))
+            if result.commands:
+                return session.check(result.commands[0], result.problems, id_=case.get("id"))
+            args = args.split()
+        words = tuple(Word(text=word) for word in args)
+        command = LaunchCommand(engine=case.get("engine", "sglang"), entry="flags", words=words, text=" ".join(args))
+        return session.check(command, id_=case.get("id"))
+
+
+def _absent(case: dict[str, Any], key: str) -> str | None:
+    """Give a case's value; null says absent, and only a missing key says unknown."""
+    if key not in case:
+        return None
+    value = case[key]
+    return "none" if value is None else value
+
+
+def _wrong(case: dict[str, Any]) -> str | None:
+    for key in _TEXTS:
+        if not isinstance(case.get(key), str | None):
+            return f"{key} is {case[key]!r}, not a string or null"
+    if case.get("engine", "sglang") != "sglang":
+        return f"engine {case['engine']!r} is not known; there is sglang"
+    args = case.get("args")
+    if not isinstance(args, str) and not (isinstance(args, list) and all(isinstance(a, str) for a in args)):
+        return "args is neither a list of strings nor a string"
+    env = case.get("env", {})
+    if env is not None and not (isinstance(env, dict) and all(isinstance(v, str) for v in env.values())):
+        return "env is not an object of strings"
+    for key in ("gpu_count", "nodes"):
+        value = case.get(key)
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+            return f"{key} is {value!r}, not a whole number"
+    return None

@@ -1,0 +1,57 @@
+"""The command line: reads the request, calls the checks, writes the report, decides the exit code."""
+
+from __future__ import annotations
+
+import click
+
+from mlacheck import __version__
+
+
+class _Lazy(click.Group):
+    """Imports a command's module only when that command runs."""
+
+    modules = {  # noqa: RUF012 - a constant table
+        "validate": "check launch lines before a GPU is booked",
+        "decode-check": "run the decode of a launch line and compare it with float64",
+        "probe": "show what this machine has: engines, FlashInfer, GPUs",
+        "rules": "list, show and test the rules",
+    }
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(self.modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - same
+        if cmd_name not in self.modules:
+            return None
+        import importlib  # one command's imports only
+
+        module = importlib.import_module(f"mlacheck.cli.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - same
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self.modules.items()))
+
+
+@click.group(
+    cls=_Lazy,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 nothing at or above the threshold, 1 findings, 2 bad usage, 3 no launch command, "
+    "4 a requested check could not run.",
+)
+@click.version_option(__version__, prog_name="mlacheck")
+def cli() -> None:
+    """Say whether a launch line boots and decodes correctly, before a GPU is booked.
+
+    \b
+    mlacheck validate --args "sglang serve deepseek-ai/DeepSeek-V3 --tp 8 --dcp-size 8" --gpu b200
+    mlacheck validate --gpu h200 -- python3 -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3 --tp 8
+    mlacheck decode-check --backend reference --model deepseek-v3 --dcp-size 8
+    mlacheck rules show MLA252
+    """  # noqa: D301 - \b is click's mark for a paragraph kept as it is
+
+
+def main() -> None:
+    """Run the command line."""
+    cli()

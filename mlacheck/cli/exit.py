@@ -1,0 +1,37 @@
+"""Exit codes, the same for every format; tested and never changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mlacheck.finding import LEVELS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mlacheck.finding import Report
+
+OK: Final = 0
+FINDINGS: Final = 1
+USAGE: Final = 2
+NOTHING: Final = 3
+NOT_RUN: Final = 4
+
+
+def reaches(report: Report, fail_on: str, *, strict: bool) -> bool:
+    """Tell whether a report has something at or above the threshold."""
+    threshold = LEVELS.index(fail_on)
+    if strict and report.verdict == "unknown":
+        return True
+    return report.verdict == "error" or any(
+        LEVELS.index(finding.level) >= threshold and not finding.suppressed for finding in report.findings
+    )
+
+
+def exit_code(
+    reports: Iterable[Report], *, fail_on: str, strict: bool, exit_zero: bool, not_run: bool = False
+) -> int:
+    """Give the exit code of a run that found launch commands: findings first, then checks that could not run."""
+    if any([reaches(report, fail_on, strict=strict) for report in reports]) and not exit_zero:
+        return FINDINGS
+    return NOT_RUN if not_run else OK

@@ -1,0 +1,41 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+
+def target_options(function: F) -> F:
+    """Add the flags that say what the launch line will run on."""
+    for option in reversed(
+        (
+            click.option("--engine", type=click.Choice(["sglang"]), default="sglang", show_default=True),
+            click.option("--engine-version", metavar="V", help="Engine version, such as 0.5.18."),
+            click.option("--flashinfer", metavar="V", help="FlashInfer version, or none."),
+            click.option("--gpu", metavar="NAME", help="GPU: h200, b200, ..., smXY, or none."),
+            click.option("--gpu-count", type=click.IntRange(min=0), metavar="N", help="GPUs per node."),
+            click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="Nodes."),
+            click.option("--model", metavar="PATH|ID", help="config.json, its folder, or a model's name."),
+            click.option("--env", "env", multiple=True, metavar="K=V", help="Environment of the engine; repeatable."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def parse_env(pairs: tuple[str, ...]) -> dict[str, str]:
+    """Read `K=V` pairs."""
+    env = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"{pair!r} is not K=V", param_hint="--env")
+        env[name] = value
+    return env

@@ -1,0 +1,112 @@
+"""`mlacheck rules`: what the rules are, and whether they hold their own tests."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from mlacheck.cli import exit as codes
+
+if TYPE_CHECKING:
+    from mlacheck.ruleset.build import RuleSet
+    from mlacheck.ruleset.schema import FindRule
+
+
+@click.group("rules")
+def command() -> None:
+    """List, show and test the rules.
+
+    \b
+    mlacheck rules list
+    mlacheck rules show trtllm-mla-dcp-speculative
+    mlacheck rules test
+    """  # noqa: D301 - \b is click's mark for a paragraph kept as it is
+
+
+def _read(engine: str) -> RuleSet:
+    from mlacheck.ruleset.load import ruleset  # YAML and pydantic only here
+    from mlacheck.ruleset.source import RuleError
+
+    try:
+        return ruleset(engine)
+    except RuleError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(codes.USAGE)
+
+
+_engine = click.option("--engine", type=click.Choice(["sglang"]), default="sglang", show_default=True)
+
+
+@command.command("list")
+@_engine
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def list_(engine: str, format_: str) -> None:
+    """List the findings that the rules can make."""
+    rules = [rule for _, _, rule in _read(engine).finds()]
+    rules.sort(key=lambda rule: rule.id)
+    if format_ == "json":
+        rows = [rule.model_dump(include={"id", "slug", "title", "level", "phase", "versions"}) for rule in rules]
+        click.echo(json.dumps(rows, indent=2))
+        return
+    for rule in rules:
+        click.echo(f"{rule.id}  {rule.level:7}  {rule.phase:15}  {rule.slug}: {rule.title}")
+
+
+@command.command("show")
+@_engine
+@click.argument("name")
+def show(engine: str, name: str) -> None:
+    """Show one rule, by id or slug."""
+    import difflib  # only for a name that is not there
+
+    rules = [(source, path, rule) for source, path, rule in _read(engine).finds()]
+    for source, path, rule in rules:
+        if name.lower() in {rule.id.lower(), rule.slug}:
+            click.echo(f"{source.name}:{source.line(path)}")
+            _show(rule)
+            return
+    names = [key for _, _, rule in rules for key in (rule.id, rule.slug)]
+    close = difflib.get_close_matches(name, names, n=3)
+    hint = f"; did you mean {' or '.join(close)}?" if close else "; `mlacheck rules list` names them all"
+    click.echo(f"error: no rule {name!r}{hint}", err=True)
+    sys.exit(codes.USAGE)
+
+
+def _show(rule: FindRule) -> None:
+    import yaml  # people read YAML
+
+    data = rule.model_dump(exclude_defaults=True, exclude_none=True, mode="json")
+    click.echo(yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=110).rstrip())
+
+
+@command.command("schema")
+def schema() -> None:
+    """Print the JSON Schema of rule files."""
+    from mlacheck.ruleset.schema import RuleFile  # pydantic only here
+
+    click.echo(json.dumps(RuleFile.model_json_schema(), indent=2))
+
+
+@command.command("test")
+@_engine
+@click.argument("names", nargs=-1)
+def test(engine: str, names: tuple[str, ...]) -> None:
+    """Run every rule's own pass and fail rows (or those of the named rules)."""
+    from mlacheck.ruleset.source import RuleError  # rules are read only now
+    from mlacheck.selftest import run_tests  # same
+
+    try:
+        results = run_tests(_read(engine), set(names))
+    except RuleError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(codes.USAGE)
+    failed = 0
+    for result in results:
+        if not result.ok:
+            failed += 1
+            click.echo(f"{result.place}: {result.rule} {result.expected}: {result.row}\n  {result.detail}")
+    click.echo(f"{len(results)} rows, {failed} failed")
+    sys.exit(codes.FINDINGS if failed else codes.OK)

@@ -1,0 +1,144 @@
+"""`mlacheck validate`: launch lines in, reports out."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mlacheck.cli import exit as codes
+from mlacheck.cli.options import parse_env, target_options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mlacheck.finding import Report
+    from mlacheck.launch.command import LaunchResult
+
+
+@click.command(
+    "validate",
+    context_settings={"max_content_width": 110},
+    epilog="Exit codes: 0 nothing at or above the threshold, 1 findings, 2 bad usage, 3 no launch command, "
+    "4 a requested check could not run.",
+)
+@click.option("--args", "text", metavar="TEXT", help="A launch command, or only its flags.")
+@click.option("--cases", type=click.Path(exists=True, dir_okay=False, allow_dash=True), help="Check a JSONL file of cases.")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
+@target_options
+@click.option("--rules", "extra", multiple=True, type=click.Path(dir_okay=False), help="A rule file of your own; repeatable.")
+@click.option("--format", "format_", type=click.Choice(["text", "json", "jsonl"]), default="text", show_default=True)
+@click.option("--fail-on", type=click.Choice(["error", "warning", "info"]), default="error", show_default=True)
+@click.option("--exit-zero", is_flag=True, help="Report, and exit 0 whatever was found.")
+@click.option("--strict", is_flag=True, help="Fail when the verdict is unknown, too.")
+@click.option("--allow-empty", is_flag=True, help="Exit 0 when there is no launch command.")
+@click.option("--decode-check", is_flag=True, help="Run the line's decode on this machine's GPU and compare it.")
+@click.option("--probe-import", is_flag=True, help="Import FlashInfer in a child process to read its signature.")
+@click.option("--remedies/--no-remedies", default=None, help="Search for corrected lines (default: yes, not for --cases).")
+@click.option("-v", "--verbose", is_flag=True, help="Show every resolved value and undecided rule.")
+def command(**given: Any) -> None:
+    """Check launch lines: would they boot, and would they decode correctly?
+
+    \b
+    mlacheck validate --args "--model-path deepseek-ai/DeepSeek-V3 --tp 8 --dcp-size 8" --gpu b200
+    mlacheck validate --gpu h200 --engine-version 0.5.23 -- sglang serve deepseek-ai/DeepSeek-V3 --tp 8
+    mlacheck validate --cases cases.jsonl > reports.jsonl
+    """  # noqa: D301 - \b is click's mark for a paragraph kept as it is
+    sys.exit(_run(**given))
+
+
+def _run(
+    *,
+    text: str | None,
+    cases: str | None,
+    words: Sequence[str],
+    extra: Sequence[str],
+    fail_on: str,
+    exit_zero: bool,
+    strict: bool,
+    allow_empty: bool,
+    **given: Any,
+) -> int:
+    if sum((text is not None, cases is not None, bool(words))) != 1:
+        raise click.UsageError("give exactly one of --args TEXT, -- COMMAND..., and --cases FILE")
+    from mlacheck.ruleset.source import RuleError  # rules are read only now
+
+    try:
+        if cases is not None:
+            from mlacheck.cli.cases import check_cases  # only for --cases
+
+            return check_cases(cases, fail_on=fail_on, strict=strict, exit_zero=exit_zero, remedies=bool(given["remedies"]))
+        result = _launch(text, words, given["engine"])
+        if not result.commands:
+            _say_nothing_found(result)
+            return codes.OK if allow_empty else codes.NOTHING
+        reports, ran = _reports(result, extra, given)
+    except RuleError as error:
+        click.echo(f"error: {error}", err=True)
+        return codes.USAGE
+    _write(reports, given["format_"], verbose=given["verbose"])
+    return codes.exit_code(reports, fail_on=fail_on, strict=strict, exit_zero=exit_zero, not_run=not ran)
+
+
+def _launch(text: str | None, words: Sequence[str], engine: str) -> LaunchResult:
+    from mlacheck.launch import parse_argv, parse_text  # not needed for --help
+
+    return parse_argv(list(words), default_engine=engine) if text is None else parse_text(text, default_engine=engine)
+
+
+def _say_nothing_found(result: LaunchResult) -> None:
+    for problem in result.problems:
+        click.echo(f"error: {problem.message} (line {problem.line}, column {problem.column})", err=True)
+        click.echo(f"  {problem.hint}", err=True)
+    if not result.problems:
+        click.echo("error: no launch command found", err=True)
+        click.echo("  give the command that starts the engine, or only its flags: --args '--model-path ... --tp 8'", err=True)
+
+
+def _reports(result: LaunchResult, extra: Sequence[str], given: dict[str, Any]) -> tuple[list[Report], bool]:
+    from mlacheck.session import Session, TargetRequest  # not needed for --help
+
+    session = Session(
+        TargetRequest(
+            engine_version=given["engine_version"],
+            flashinfer=given["flashinfer"],
+            gpu=given["gpu"],
+            gpu_count=given["gpu_count"],
+            nodes=given["nodes"],
+            probe_import=given["probe_import"],
+        ),
+        model=given["model"],
+        env=parse_env(given["env"]),
+        extra_rules=tuple(extra),
+        remedies=given["remedies"] is not False,
+    )
+    reports = [session.check(launch, result.problems) for launch in result.commands]
+    ran = True
+    if given["decode_check"]:
+        from mlacheck.cli.decode_check import add_decode_check  # only when asked for
+
+        checked = [add_decode_check(report, session.last_check(report)) for report in reports]
+        reports, ran = [report for report, _ in checked], all(done for _, done in checked)
+    return reports, ran
+
+
+def _write(reports: Sequence[Report], format_: str, *, verbose: bool) -> None:
+    if format_ == "text":
+        from rich.console import Console  # only for text
+
+        from mlacheck.report.text import write_text  # same
+
+        write_text(reports, Console(), verbose=verbose)
+        return
+    from mlacheck.report.json_ import to_dict, to_json  # only for JSON
+
+    if format_ == "jsonl":
+        for report in reports:
+            click.echo(to_json(report))
+    elif len(reports) == 1:
+        click.echo(to_json(reports[0], indent=2))
+    else:
+        import json  # same
+
+        click.echo(json.dumps([to_dict(report) for report in reports], indent=2, default=str, ensure_ascii=False))

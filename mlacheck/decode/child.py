@@ -1,0 +1,134 @@
+"""The child process: reads one JSON request on stdin and writes one JSON line for each event on stdout.
+
+Kernels run here, so that a crash, a hang or a lost GPU ends this process and nothing else. Progress is told on stderr.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Any, TextIO
+
+from mlacheck.decode.row import FAILS, NOT_RUN, Row
+
+if TYPE_CHECKING:
+    import torch
+
+    from mlacheck.decode.backend import Gpu
+    from mlacheck.decode.problem import DecodeProblem
+
+NO_TORCH = "torch is not installed; pip install 'mlacheck[gpu]'"
+_BUILD_NOTE = "the first call compiles the kernel, which takes about 20 s"
+
+
+class Events:
+    """Writes events; kernels and compilers that print to stdout end up on stderr instead."""
+
+    def __init__(self) -> None:
+        self._out: TextIO = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        os.dup2(2, 1)
+
+    def send(self, **event: Any) -> None:
+        """Write one event."""
+        self._out.write(json.dumps(event) + "\n")
+        self._out.flush()
+
+    def row(self, row: Row) -> None:
+        """Write one finished row."""
+        self.send(row=row.to_dict())
+
+    def progress(self, text: str) -> None:
+        """Tell a reader of stderr, and the parent, what is going on."""
+        sys.stderr.write(f"mlacheck: {text}\n")
+        sys.stderr.flush()
+        self.send(progress=text)
+
+
+def main() -> int:
+    """Serve one request."""
+    events = Events()
+    request = json.loads(sys.stdin.read())
+    events.progress("importing torch")
+    try:
+        import torch  # noqa: F401, PLC0415 - only this process may import it
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            events.row(Row("runs", FAILS, detail=f"torch does not import: {error}"))
+        else:
+            events.row(Row("runs", NOT_RUN, detail=NO_TORCH))
+        return 0
+    except (ImportError, OSError) as error:
+        events.row(Row("runs", FAILS, detail=f"torch does not import: {error}"))
+        return 0
+    _serve(request, events)
+    events.send(done=True)
+    return 0
+
+
+def _serve(request: dict[str, Any], events: Events) -> None:
+    from mlacheck.decode.backend import installed_version, load_backend, missing  # noqa: PLC0415
+    from mlacheck.decode.check import Contract  # noqa: PLC0415
+    from mlacheck.decode.problem import DecodeProblem  # noqa: PLC0415
+    from mlacheck.decode.trial import Convention  # noqa: PLC0415
+
+    problem = DecodeProblem.from_dict(request["problem"])
+    backend = load_backend(request["backend"])
+    device, gpu = _device(problem.device)
+    events.send(
+        device=gpu.name if gpu else "cpu",
+        sm=gpu.sm if gpu else None,
+        version=installed_version(backend.requirements),
+    )
+    target = request.get("target_sm")
+    reason = missing(backend.requirements, gpu)
+    if target and (gpu is None or gpu.sm != target):
+        here = f"{gpu.name}, SM{gpu.sm}" if gpu else "no GPU"
+        reason = f"the target has SM{target}, this machine has {here}"
+    reason = reason or _too_large(problem, device)
+    if reason:
+        events.row(Row("runs", NOT_RUN, detail=reason))
+        return
+    where = f"{gpu.name} (SM{gpu.sm})" if gpu else "cpu"
+    events.progress(f"decoding on {where}: {problem.describe()}")
+    if backend.builds:
+        events.progress(_BUILD_NOTE)
+    contract = Contract(problem, backend, gpu, device, Convention(**request.get("convention", {})))
+    started = time.monotonic()
+
+    def begin(name: str) -> None:
+        events.send(started=name)
+        events.progress(f"{time.monotonic() - started:5.1f} s  {name}")
+
+    for row in contract.rows(begin):
+        events.row(row)
+
+
+def _device(wanted: str) -> tuple[torch.device, Gpu | None]:
+    import torch  # noqa: PLC0415
+
+    from mlacheck.decode.backend import Gpu  # noqa: PLC0415
+
+    name = ("cuda" if torch.cuda.is_available() else "cpu") if wanted == "auto" else wanted
+    device = torch.device(name)
+    if device.type != "cuda":
+        return device, None
+    major, minor = torch.cuda.get_device_capability(device)
+    return device, Gpu(torch.cuda.get_device_name(device), major * 10 + minor)
+
+
+def _too_large(problem: DecodeProblem, device: torch.device) -> str | None:
+    import torch  # noqa: PLC0415
+
+    if device.type != "cuda":
+        return None
+    free, _ = torch.cuda.mem_get_info(device)
+    need = problem.estimate("cuda").bytes
+    if need <= free:
+        return None
+    return f"the check needs about {need / 2**30:.1f} GiB of GPU memory, {free / 2**30:.1f} GiB is free"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

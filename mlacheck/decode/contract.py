@@ -1,0 +1,24 @@
+"""The rows of the contract, by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mlacheck.decode.problem import DecodeProblem
+
+
+def row_names(problem: DecodeProblem) -> tuple[str, ...]:
+    """Name the rows that apply to a problem, in order."""
+    several = problem.dcp_size > 1
+    return (
+        "runs",
+        "one-rank decode",
+        *(("lse returned", "lse base", "rank output", "rank lse", "merged") if several else ()),
+        *(("ragged lengths", "empty ranks") if several else ()),
+        *(("causal mask",) if problem.q_len > 1 else ()),
+        *(("kv scales",) if problem.kv_dtype.startswith("fp8") else ()),
+        "page table",
+        *(("padding",) if problem.page_size > 1 else ()),
+        *(("long context",) if problem.long_context else ()),
+    )

@@ -1,0 +1,31 @@
+"""The merge of rank results by LSE, as engines do it: ag_rs and a2a move different tensors and compute the same."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import torch
+
+NATS: Final = {"e": 1.0, "2": math.log(2.0)}
+# What a merge does about ranks that hold no token. `lse`: NaN and +inf LSE count as -inf, outputs stay as they are
+# (what the engines' merge kernels do). `neutral`: the output of such a rank is dropped too. `as-is`: nothing.
+EMPTY_RANKS: Final = ("as-is", "lse", "neutral")
+
+
+def merge(
+    outputs: torch.Tensor, lses: torch.Tensor, *, lse_base: str, empty_ranks: str = "lse"
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Merge [ranks, ..., latent] outputs and [ranks, ...] LSEs; gives the output and the LSE in nats, in float64."""
+    nats = lses.to(torch.float64) * NATS[lse_base]
+    outputs = outputs.to(torch.float64)
+    if empty_ranks != "as-is":
+        nats = torch.where(nats.isnan() | (nats == math.inf), -math.inf, nats)
+    highest = nats.amax(0)
+    anchor = torch.where(highest == -math.inf, 0.0, highest)
+    weights = torch.exp(nats - anchor)
+    total = weights.sum(0)
+    shares = (weights / total).unsqueeze(-1)
+    if empty_ranks == "neutral":
+        outputs = torch.where(shares == 0, 0.0, outputs)
+    return (shares * outputs).sum(0), anchor + total.log()

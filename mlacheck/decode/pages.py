@@ -1,0 +1,99 @@
+"""Paged shards: a rank's tokens in pages, with a shuffled page table and poison where no kernel may read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from mlacheck.decode.layout import local_length, pages_for
+
+if TYPE_CHECKING:
+    from mlacheck.decode.inputs import Inputs
+    from mlacheck.decode.problem import DecodeProblem
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """What one rank's kernel is handed; `causal` asks for the mask of the last q_len tokens, bounds being global."""
+
+    q_latent: torch.Tensor  # [batch, q_len, heads, latent]
+    q_rope: torch.Tensor  # [batch, q_len, heads, rope]
+    cache: torch.Tensor  # [pages, page_size, latent + rope]
+    page_table: torch.Tensor  # [batch, most pages of a request], int32; unused places hold an unmapped page
+    lengths: tuple[int, ...]  # tokens on this rank
+    global_lengths: tuple[int, ...]
+    dcp_rank: int
+    dcp_size: int
+    softmax_scale: float
+    latent_scale: float = 1.0
+    rope_scale: float = 1.0
+    causal: bool = False
+
+    @property
+    def page_size(self) -> int:
+        """Give the tokens a page holds."""
+        return self.cache.shape[1]
+
+    @property
+    def latent_cache(self) -> torch.Tensor:
+        """Give the latent part of each token, as a view into the cache, like the engines do."""
+        return self.cache[..., : self.q_latent.shape[-1]]
+
+    @property
+    def rope_cache(self) -> torch.Tensor:
+        """Give the rope part of each token, as a view into the cache."""
+        return self.cache[..., self.q_latent.shape[-1] :]
+
+
+def make_shard(
+    problem: DecodeProblem,
+    inputs: Inputs,
+    *,
+    dcp_size: int,
+    rank: int,
+    shuffle: bool = False,
+    poison_unmapped: bool = False,
+    poison_padding: bool = False,
+) -> Shard:
+    """Lay out the tokens that a rank holds; poison is NaN in unmapped pages, and in the rest of each last page."""
+    size = problem.page_size
+    global_lengths = tuple(len(tokens) for tokens in inputs.tokens)
+    lengths = tuple(local_length(n, dcp_size, rank) for n in global_lengths)
+    counts = [pages_for(n, size) for n in lengths]
+    mapped = sum(counts)
+    total = mapped + mapped // 4 + 2
+    first = inputs.tokens[0]
+    nothing = torch.full((total, size, first.shape[1]), float("nan") if poison_unmapped else 0.0)
+    cache = nothing.to(first.dtype).to(first.device)
+    generator = torch.Generator().manual_seed(problem.seed + rank)
+    order = torch.randperm(total, generator=generator) if shuffle else torch.arange(total)
+    table = torch.full((len(lengths), max(*counts, 1)), int(order[-1]), dtype=torch.int32)
+    start = 0
+    for request, (length, count) in enumerate(zip(lengths, counts, strict=True)):
+        own = order[start : start + count]
+        start += count
+        table[request, :count] = own
+        padded = torch.full((count * size, first.shape[1]), float("nan") if poison_padding else 0.0)
+        block = padded.to(first.dtype).to(first.device)
+        # Byte views: not every device indexes fp8 tensors.
+        block.view(torch.uint8)[:length] = (
+            inputs.tokens[request][rank::dcp_size].contiguous().view(torch.uint8)
+        )
+        pages = block.view(count, size, first.shape[1]).view(torch.uint8)
+        cache.view(torch.uint8)[own.to(first.device)] = pages
+    return Shard(
+        q_latent=inputs.q_latent,
+        q_rope=inputs.q_rope,
+        cache=cache,
+        page_table=table.to(first.device),
+        lengths=lengths,
+        global_lengths=global_lengths,
+        dcp_rank=rank,
+        dcp_size=dcp_size,
+        softmax_scale=problem.softmax_scale,
+        latent_scale=inputs.latent_scale,
+        rope_scale=inputs.rope_scale,
+        causal=inputs.q_latent.shape[1] > 1,
+    )

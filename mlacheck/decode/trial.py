@@ -1,0 +1,170 @@
+"""One trial: every rank decoded by a kernel, merged as the engine merges, and measured against float64."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from mlacheck.decode.inputs import make_inputs
+from mlacheck.decode.merge import NATS, merge
+from mlacheck.decode.pages import make_shard
+from mlacheck.decode.reference import reference_decode
+
+if TYPE_CHECKING:
+    from mlacheck.decode.backend import Backend, Decoded
+    from mlacheck.decode.problem import DecodeProblem
+
+
+@dataclass(frozen=True, slots=True)
+class Convention:
+    """How the engine merges: the LSE base it assumes (None: the one the kernel documents), and empty ranks."""
+
+    lse_base: str | None = None
+    empty_ranks: str = "lse"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a trial varies over the problem's own sizes."""
+
+    lengths: tuple[int, ...]
+    dcp_size: int
+    q_len: int = 1
+    latent_scale: float = 1.0
+    rope_scale: float = 1.0
+    shuffle: bool = False
+    poison_unmapped: bool = False
+    poison_padding: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Errors of one trial; output and LSE are the worst over ranks, LSE errors in nats for each base hypothesis."""
+
+    output: float
+    worst_rank: int
+    lse_by_base: dict[str, float] | None  # None: a rank returned no LSE
+    lse_not_finite: int
+    named_base: str | None
+    merged: float | None
+    empty: str  # what rows that see no token hold
+
+    @property
+    def base(self) -> str | None:
+        """Give the base that fits better."""
+        errors = self.lse_by_base
+        return min(errors, key=lambda name: errors[name]) if errors else None
+
+    @property
+    def lse(self) -> float | None:
+        """Give the LSE error in that base."""
+        return min(self.lse_by_base.values()) if self.lse_by_base else None
+
+
+def measure(
+    backend: Backend, problem: DecodeProblem, setting: Setting, convention: Convention, device: torch.device
+) -> Measured:
+    """Run one trial; raises whatever the kernel raises."""
+    inputs = make_inputs(
+        problem,
+        setting.lengths,
+        device,
+        q_len=setting.q_len,
+        latent_scale=setting.latent_scale,
+        rope_scale=setting.rope_scale,
+        salt=sum(setting.lengths) + setting.q_len,
+    )
+    scale, ranks = problem.softmax_scale, setting.dcp_size
+    decoded, wanted = [], []
+    for rank in range(ranks):
+        shard = make_shard(
+            problem,
+            inputs,
+            dcp_size=ranks,
+            rank=rank,
+            shuffle=setting.shuffle,
+            poison_unmapped=setting.poison_unmapped,
+            poison_padding=setting.poison_padding,
+        )
+        decoded.append(_checked(backend.decode(shard), shard.q_latent.shape))
+        wanted.append(reference_decode(inputs, scale, dcp_size=ranks, rank=rank))
+    outputs = [
+        vector_error(got.out, out, lse > -math.inf) for got, (out, lse) in zip(decoded, wanted, strict=True)
+    ]
+    lses = [got.lse for got in decoded if got.lse is not None]
+    by_base, not_finite, merged = None, 0, None
+    if len(lses) == ranks:
+        got_lse, want_lse = torch.stack(lses).double(), torch.stack([lse for _, lse in wanted])
+        seen = want_lse > -math.inf
+        not_finite = int((~got_lse[seen].isfinite()).sum())
+        by_base = {base: _worst(got_lse[seen] * nats - want_lse[seen]) for base, nats in NATS.items()}
+        base = convention.lse_base or decoded[0].lse_base
+        if base is not None:
+            full = reference_decode(inputs, scale)
+            # Engines keep each rank's output in the query dtype until the merge.
+            result, _ = merge(
+                torch.stack([got.out for got in decoded]),
+                torch.stack(lses),
+                lse_base=base,
+                empty_ranks=convention.empty_ranks,
+            )
+            merged = vector_error(result.to(decoded[0].out.dtype), full[0], full[1] > -math.inf)
+    return Measured(
+        output=max(outputs),
+        worst_rank=outputs.index(max(outputs)),
+        lse_by_base=by_base,
+        lse_not_finite=not_finite,
+        named_base=decoded[0].lse_base,
+        merged=merged,
+        empty=_empty_rows(decoded, [lse for _, lse in wanted]),
+    )
+
+
+def vector_error(got: torch.Tensor, want: torch.Tensor, seen: torch.Tensor) -> float:
+    """Give the worst relative error of one (request, query, head) vector among the rows that see a token."""
+    if not bool(seen.any()):
+        return 0.0
+    got, want = got[seen].double(), want[seen]
+    return _worst((got - want).norm(dim=-1) / want.norm(dim=-1))
+
+
+def _worst(errors: torch.Tensor) -> float:
+    worst = float(errors.abs().max()) if errors.numel() else 0.0
+    return worst if math.isfinite(worst) else math.inf
+
+
+def _checked(decoded: Decoded, shape: torch.Size) -> Decoded:
+    if decoded.out.shape != shape:
+        raise ValueError(
+            f"the kernel returned an output of shape {list(decoded.out.shape)}, not {list(shape)}"
+        )
+    if decoded.lse is not None and decoded.lse.shape != shape[:-1]:
+        raise ValueError(
+            f"the kernel returned an LSE of shape {list(decoded.lse.shape)}, not {list(shape[:-1])}"
+        )
+    return decoded
+
+
+def _empty_rows(decoded: list[Decoded], wanted: list[torch.Tensor]) -> str:
+    """Say what the kernel gives for rows that see no token."""
+    lses: set[str] = set()
+    largest, nan, found = 0.0, False, False
+    for got, want in zip(decoded, wanted, strict=True):
+        empty = want == -math.inf
+        if not bool(empty.any()):
+            continue
+        found = True
+        out = got.out[empty].double()
+        nan = nan or bool(out.isnan().any())
+        largest = max(largest, float(out.nan_to_num(0.0).abs().max()))
+        if got.lse is not None:
+            values = got.lse[empty]
+            lses |= {f"{float(value):.4g}" for value in (values.min(), values.max())}
+            if bool(values.isnan().any()):
+                lses.add("nan")
+    if not found:
+        return ""
+    return f"LSE {' and '.join(sorted(lses)) or 'none'}, output {'with NaN, else ' if nan else ''}up to {largest:.3g}"

@@ -1,0 +1,181 @@
+"""Runs an engine version's rules over the facts of one launch and keeps what stands on its own.
+
+After its first refusal the engine is dead, so a later finding is kept only if it still fires once the earlier
+ones are remedied: a finding that would vanish with the first fix is not reported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mlacheck.facts import UNKNOWN, is_known
+from mlacheck.finding import START_UP_PHASES
+from mlacheck.ruleset.expression import decide, dotted, literal
+from mlacheck.ruleset.machine import Hit, Run
+from mlacheck.ruleset.program import UNSET
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterator, Mapping
+
+    from mlacheck.ruleset.load import Compiled
+    from mlacheck.ruleset.program import Step
+
+Edits = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The facts after all rules ran, and the rules that fired or stayed undecided."""
+
+    facts: dict[str, object]
+    run: Run
+
+    @property
+    def fired(self) -> frozenset[int]:
+        """Name the steps that fired."""
+        return frozenset(hit.step for hit in self.run.hits)
+
+
+@dataclass(slots=True)
+class Evaluation:
+    """One launch under one program; outcomes of edited launches are remembered."""
+
+    compiled: Compiled
+    facts: dict[str, object]
+    defaults: Mapping[str, object]
+    _outcomes: dict[tuple[tuple[str, object], ...], Outcome] = field(default_factory=dict)
+
+    def step(self, hit: Hit) -> Step:
+        """Give the rule behind a hit."""
+        return self.compiled.program.steps[hit.step]
+
+    def outcome(self, edits: Edits | None = None) -> Outcome:
+        """Run the rules, with some arguments changed."""
+        key = tuple(sorted((edits or {}).items(), key=lambda item: item[0]))
+        key = tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in key)
+        found = self._outcomes.get(key)
+        if found is None:
+            facts = self.facts.copy()
+            for name, value in (edits or {}).items():
+                facts[name] = self.defaults.get(name) if value == UNSET else value
+            run = Run(self.compiled.program, self.compiled.scope)
+            self.compiled.run(facts, run)
+            found = self._outcomes[key] = Outcome(facts, run)
+        return found
+
+    def is_start_up(self, hit: Hit) -> bool:
+        """Tell whether the engine itself refuses here."""
+        return self.step(hit).phase in START_UP_PHASES
+
+    def errors(self, outcome: Outcome) -> list[Hit]:
+        """List the errors in the order in which they would be met: refusals first, then what dies or lies later."""
+        errors = [hit for hit in outcome.run.hits if self.step(hit).level == "error"]
+        return sorted(errors, key=lambda hit: not self.is_start_up(hit))
+
+    def independent(self) -> tuple[list[Hit], Hit | None]:
+        """List the findings that do not depend on an earlier error, and the one the engine would stop at."""
+        outcome = self.outcome()
+        errors = self.errors(outcome)
+        stop = errors[0] if errors and self.is_start_up(errors[0]) else None
+        alive = outcome.fired
+        edits: Edits = {}
+        kept: set[int] = set()
+        for hit in errors:
+            if hit.step not in alive:
+                continue
+            kept.add(hit.step)
+            remedy = next(self.curing_edits(hit, edits), None)
+            if remedy is None:
+                # No edit cures it: what reads the same arguments is taken to hang on it.
+                alive = frozenset(step for step in alive if step in kept or not self._shares_arguments(hit, step))
+            else:
+                edits = {**edits, **remedy}
+                alive = alive & (self.outcome(edits).fired | kept)
+        # What was said before the first refusal was said; later remarks must survive its remedy.
+        first = outcome.run.hits.index(stop) if stop else len(outcome.run.hits)
+        said = [
+            hit
+            for position, hit in enumerate(outcome.run.hits)
+            if hit.step in kept or (self.step(hit).level != "error" and (position < first or hit.step in alive))
+        ]
+        return said, stop
+
+    def edits(self, hit: Hit, facts: Mapping[str, object]) -> Iterator[Edits]:
+        """Yield the edits that a rule proposes and that apply to these facts and change something."""
+        for remedy in self.step(hit).remedies:
+            edit = remedy.get("edit")
+            if edit and self.applies(remedy, facts):
+                changed = {
+                    name: value
+                    for name, value in edit.items()
+                    if self.facts.get(name) != (self.defaults.get(name) if value == UNSET else value)
+                }
+                if changed:
+                    yield changed
+
+    def applies(self, remedy: Mapping[str, object], facts: Mapping[str, object]) -> bool:
+        """Tell whether a remedy's own condition holds."""
+        when = remedy.get("when")
+        return not isinstance(when, str) or decide(when, facts, self.compiled.scope) is True
+
+    def curing_edits(self, hit: Hit, edits: Edits) -> Iterator[Edits]:
+        """Yield the edits that make a rule fall silent."""
+        for edit in self.edits(hit, self.outcome(edits).facts):
+            if hit.step not in self.outcome({**edits, **edit}).fired:
+                yield edit
+
+    def _shares_arguments(self, hit: Hit, step: int) -> bool:
+        scope, steps = self.compiled.scope, self.compiled.program.steps
+        mine = scope.references(self.step(hit).when or "True")
+        return any(name in self.defaults for name in mine & scope.references(steps[step].when or "True"))
+
+    def origin(self, name: str, outcome: Outcome, origins: Mapping[str, str]) -> str:
+        """Say which flag, default or override gave a fact its value."""
+        text = self.compiled.scope.derives.get(name)
+        if text is not None:
+            return self._derived_origin(self.compiled.scope.tree(text), outcome, origins)
+        setter = outcome.run.setters.get(name)
+        if setter is not None:
+            step, arm = setter
+            return self.compiled.program.steps[step].arms[arm].title
+        return origins.get(name, "default")
+
+    def _derived_origin(self, node: ast.expr, outcome: Outcome, origins: Mapping[str, str]) -> str:
+        import ast  # cheap: loaded with the rules
+
+        scope, facts = self.compiled.scope, outcome.facts
+        name = dotted(node)
+        if name is not None and name not in scope.tables:
+            return self.origin(name, outcome, origins)
+        branches: list[ast.expr] = []
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "coalesce":
+            branches = node.args
+        elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+            branches = node.values
+        elif isinstance(node, ast.IfExp):
+            chosen = decide(ast.unparse(node.test), facts, scope)
+            if chosen is not None:
+                return self._derived_origin(node.body if chosen else node.orelse, outcome, origins)
+        for branch in branches:
+            inner = dotted(branch)
+            if inner is None:
+                return self._derived_origin(branch, outcome, origins)
+            if outcome.run.value(inner, facts) is not None:
+                return self.origin(inner, outcome, origins)
+        try:
+            literal(node)
+        except ValueError:
+            names = sorted(scope.references(ast.unparse(node)))
+            return "from " + ", ".join(names[:4]) if names else "default"
+        return "engine default"
+
+    def unknown(self, outcome: Outcome) -> list[tuple[Step, tuple[str, ...]]]:
+        """List the rules that could not be decided, with the facts they wait for."""
+        return [(self.compiled.program.steps[index], needs) for index, needs in outcome.run.undecided]
+
+
+def known_or_none(value: object) -> object:
+    """Give a value for a report: what is unknown has none."""
+    return value if is_known(value) else None if value is UNKNOWN else str(value)

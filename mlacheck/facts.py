@@ -1,0 +1,82 @@
+"""What is known of a launch: flat facts, each with its value and where it came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Undecided(Exception):  # noqa: N818 - not an error: the answer is not known
+    """A value was needed that nobody supplied."""
+
+
+class _Undecided:
+    """Any use that would need the value raises `Undecided`: compiled rules need no check of their own."""
+
+    __slots__ = ()
+
+    def _undecided(self, *_: object) -> NoReturn:
+        raise Undecided
+
+    __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _undecided
+    __contains__ = __iter__ = __len__ = _undecided
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _undecided
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __and__ = __rand__ = __neg__ = _undecided
+
+
+class Unknown(_Undecided):
+    """The type of `UNKNOWN`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+class Possible(_Undecided):
+    """A value known to be one of several."""
+
+    __slots__ = ("options",)
+
+    def __init__(self, options: tuple[object, ...]) -> None:
+        self.options: Final = options
+
+    def __repr__(self) -> str:
+        return "one of " + ", ".join(map(str, self.options))
+
+
+UNKNOWN: Final = Unknown()
+
+# Beyond this many possible values a fact is simply unknown: reports would not name more anyway.
+MOST_OPTIONS: Final = 8
+
+
+def one_of(values: Iterable[object]) -> object:
+    """Give the value itself, `Possible` values, or UNKNOWN, from all values something may have."""
+    seen: list[object] = []
+    for value in values:
+        options = value.options if isinstance(value, Possible) else (value,)
+        for option in options:
+            if option is UNKNOWN:
+                return UNKNOWN
+            if not any(type(option) is type(other) and option == other for other in seen):
+                seen.append(option)
+    if len(seen) == 1:
+        return seen[0]
+    return Possible(tuple(seen)) if len(seen) <= MOST_OPTIONS else UNKNOWN
+
+
+def is_known(value: object) -> bool:
+    """Tell whether a fact has one known value (None counts: the engine's own 'unset')."""
+    return not isinstance(value, _Undecided)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Values by fact name, and for the ones that were supplied, where each came from."""
+
+    values: dict[str, object]
+    origins: dict[str, str]

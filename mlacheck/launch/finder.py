@@ -1,0 +1,220 @@
+"""Find the engine's entry point in the words of one simple command."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from mlacheck.launch.programs import (
+    CONTAINERS,
+    MODULES,
+    QUOTES_ONLY,
+    RUNS_STRINGS,
+    SERVER_IMAGES,
+    SERVERS,
+    SHELLS,
+    Container,
+    Module,
+    basename,
+    container_options,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mlacheck.launch.expansion import Field
+
+ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=")
+_TRANSPARENT: Final = frozenset({"nohup", "exec", "setsid", "time", "command", "nice", "ionice", "stdbuf"})
+_ENV_VALUES: Final = frozenset({"-u", "--unset", "-C", "--chdir"})
+
+
+@dataclass(slots=True)
+class Environment:
+    """The variables a command gets: settled values, and names whose value the text leaves open."""
+
+    values: dict[str, str] = field(default_factory=dict)
+    unknown: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def put(self, name: str, value: str, unknown: tuple[str, ...] = ()) -> None:
+        """Set a variable, to a value that is open when `unknown` names something."""
+        self.drop(name)
+        if unknown:
+            self.unknown[name] = unknown
+        else:
+            self.values[name] = value
+
+    def drop(self, name: str) -> None:
+        """Unset a variable."""
+        self.values.pop(name, None)
+        self.unknown.pop(name, None)
+
+    def copy(self) -> Environment:
+        """Give an independent copy."""
+        return Environment(dict(self.values), dict(self.unknown))
+
+
+@dataclass(slots=True)
+class Hit:
+    """An entry point and where argv starts, or a string that holds a command, or a module that is none."""
+
+    module: Module | None = None
+    argv_at: int = 0
+    string_at: int | None = None
+    not_runnable: int | None = None
+    image: str | None = None
+    image_at: int | None = None
+    env_files: list[int] = field(default_factory=list)
+
+
+class _Scan:
+    def __init__(self, fields: Sequence[Field], env: Environment) -> None:
+        self.fields, self.env = fields, env
+        self.words = [field.text for field in fields]
+        self.hit = Hit()
+
+    def run(self) -> Hit | None:
+        at, program, strings = 0, True, False
+        while at < len(self.words):
+            word = self.words[at]
+            name = basename(word)
+            if program and name in QUOTES_ONLY:
+                return None
+            if self._entry(at):
+                return self.hit
+            if name in SHELLS:
+                script = self._script(at + 1)
+                if script is not None:
+                    self.hit.string_at = script
+                    return self.hit
+                if program:
+                    return None  # runs a script file
+            runs = self._container(at) if name in CONTAINERS else None
+            if runs is not None:
+                if self._contained(runs):
+                    return self.hit
+                if runs.image_at is None:
+                    return None
+                at, program = runs.image_at + 1, True
+                continue
+            if name in ("env", "sudo") and (program or at + 1 < len(self.words)):
+                at, program = self._assignments(at + 1), True
+                continue
+            if word.startswith("--export="):  # srun
+                self._export(at)
+            if strings and any(blank in word for blank in " \t\n"):
+                self.hit.string_at = at
+                return self.hit
+            strings |= program and name in RUNS_STRINGS
+            program = program and name in _TRANSPARENT
+            at += 1
+        return None
+
+    def _entry(self, at: int) -> bool:
+        word = self.words[at]
+        after = self.words[at + 1] if at + 1 < len(self.words) else ""
+        module, argv_at = "", at + 2
+        if word in ("-m", "--module"):
+            module = after
+        elif word.startswith("-m") and word[2:] in MODULES:
+            module, argv_at = word[2:], at + 1
+        if module in MODULES:
+            self.hit.module, self.hit.argv_at = MODULES[module], argv_at
+            return True
+        if module in SERVERS:
+            if "." in module and self.words[at + 2 : at + 3] == ["serve"]:
+                self.hit.module, self.hit.argv_at = SERVERS[module], at + 3
+            else:
+                self.hit.not_runnable = at + 1
+            return True
+        if after == "serve" and "." not in basename(word) and basename(word) in SERVERS:
+            self.hit.module, self.hit.argv_at = SERVERS[basename(word)], at + 2
+            return True
+        return False
+
+    def _script(self, at: int) -> int | None:
+        """Give the index of the string after `-c`, or None."""
+        while at < len(self.words) and self.words[at].startswith(("-", "+")):
+            option = self.words[at]
+            at += 1
+            if option.startswith("-") and not option.startswith("--") and "c" in option:
+                return at if at < len(self.words) else None
+            if option in ("-o", "+o", "-O", "+O"):
+                at += 1
+        return None
+
+    def _container(self, at: int) -> Container | None:
+        rest = self.words[at + 1 :]
+        for verbs in (["run"], ["exec"], ["container", "run"], ["container", "exec"]):
+            if rest[: len(verbs)] == verbs:
+                options = container_options(self.words, at + 1 + len(verbs))
+                if verbs[-1] == "run" and options.image_at is not None:
+                    image = self.fields[options.image_at]
+                    self.hit.image = None if image.unknown else image.text
+                    self.hit.image_at = options.image_at
+                return options
+        return None
+
+    def _contained(self, options: Container) -> bool:
+        """Take over the environment of a container, whose entry point may need no word of its own."""
+        # A container starts from the image's own environment, not from the caller's.
+        outside, inside = self.env.copy(), Environment()
+        for name, index, value in options.env:
+            unknown = self.fields[index].unknown
+            if value is not None:
+                inside.put(name, value, unknown)
+            elif name in outside.values:
+                inside.put(name, outside.values[name])
+            else:
+                inside.put(name, "", outside.unknown.get(name, (name,)))
+        self.env.values, self.env.unknown = inside.values, inside.unknown
+        self.hit.env_files.extend(options.files)
+        if options.image_at is None:
+            return False
+        after = options.image_at + 1
+        if options.entrypoint is None:
+            repository = (self.hit.image or "").removeprefix("docker.io/").split("@")[0].split(":")[0]
+            module = SERVER_IMAGES.get(repository)
+            if module is not None:
+                self.hit.module, self.hit.argv_at = module, after
+            return module is not None
+        name = basename(options.entrypoint)
+        if name in SHELLS:
+            self.hit.string_at = self._script(after)
+            return self.hit.string_at is not None
+        if name in SERVERS and self.words[after : after + 1] == ["serve"]:
+            self.hit.module, self.hit.argv_at = SERVERS[name], after + 1
+            return True
+        return False
+
+    def _assignments(self, at: int) -> int:
+        """Read the options and NAME=VALUE words of `env` or `sudo`."""
+        while at < len(self.words):
+            word = self.words[at]
+            match = ASSIGNMENT.match(word)
+            if match:
+                self.env.put(match.group(1), word[match.end() :], self.fields[at].unknown)
+            elif word in ("-i", "-", "--ignore-environment"):
+                self.env.values.clear()
+                self.env.unknown.clear()
+            elif word in _ENV_VALUES and at + 1 < len(self.words):
+                at += 1
+                self.env.drop(self.words[at])
+            elif word.startswith("--unset="):
+                self.env.drop(word.partition("=")[2])
+            elif not word.startswith("-") or word == "-m" or word.startswith("-m"):
+                break
+            at += 1
+        return at
+
+    def _export(self, at: int) -> None:
+        for item in self.words[at].partition("=")[2].split(","):
+            match = ASSIGNMENT.match(item)
+            if match:
+                self.env.put(match.group(1), item[match.end() :], self.fields[at].unknown)
+
+
+def find(fields: Sequence[Field], env: Environment) -> Hit | None:
+    """Find the launch in one simple command; `env` is brought up to what the engine would get."""
+    return _Scan(fields, env).run()

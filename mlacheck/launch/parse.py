@@ -1,0 +1,135 @@
+"""The ways in: launch commands from text, bytes or an argv."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mlacheck.launch.command import LaunchProblem, LaunchResult
+from mlacheck.launch.expansion import Field, quote
+from mlacheck.launch.finder import ASSIGNMENT, Environment
+from mlacheck.launch.frame import Frame, Line
+from mlacheck.launch.lexer import Origin
+from mlacheck.launch.reader import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MOST_CHARACTERS: Final = 5_000_000
+_FORMS: Final = (
+    "`python -m sglang.launch_server ...`, `sglang serve ...`, `vllm serve ...`, or only the flags"
+)
+
+
+def parse_text(
+    text: str,
+    *,
+    default_engine: str = "sglang",
+    file: str | None = None,
+    line: int = 1,
+    column: int = 1,
+) -> LaunchResult:
+    """Find the launch commands in shell text; `line` and `column` say where the text starts in its file."""
+    origin = Origin(text, line, column)
+    problem = _unreadable(text, origin)
+    if problem is not None:
+        return LaunchResult(problems=(problem,))
+    text = text.replace("\r\n", "\n")
+    reader = Reader(default_engine, file)
+    try:
+        reader.text(text, Frame(Origin(text, line, column)))
+    except RecursionError:
+        reader.problem(
+            "nested-too-deep",
+            "expansions stand inside each other too deep",
+            "write the command plainly",
+            (line, column),
+        )
+    return _result(reader, (line, column))
+
+
+def parse_bytes(data: bytes, *, default_engine: str = "sglang", file: str | None = None) -> LaunchResult:
+    """Find the launch commands in UTF-8 shell text."""
+    if len(data) > MOST_CHARACTERS:
+        return LaunchResult(problems=(_too_large(len(data)),))
+    if b"\0" in data:
+        return parse_text(data[: data.index(b"\0") + 1].decode("utf-8", "replace"), file=file)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8", "replace")
+        place = Origin(before).place(len(before))
+        message = f"byte 0x{data[error.start]:02x} is not UTF-8"
+        return LaunchResult(
+            problems=(LaunchProblem("not-text", message, "convert the text to UTF-8", *place),)
+        )
+    return parse_text(text, default_engine=default_engine, file=file)
+
+
+def parse_argv(
+    argv: Sequence[str], *, default_engine: str = "sglang", file: str | None = None
+) -> LaunchResult:
+    """Read an argv that a shell has split already; places are those in the argv quoted on one line."""
+    if len(argv) == 1 and any(char.isspace() for char in argv[0]):  # a whole command in one word
+        return parse_text(argv[0], default_engine=default_engine, file=file)
+    text = " ".join(map(quote, argv))
+    problem = _unreadable(text, Origin(text))
+    if problem is not None:
+        return LaunchResult(problems=(problem,))
+    fields: list[Field] = []
+    at = 0
+    for word in argv:
+        raw = quote(word)
+        quoted = raw != word
+        fields.append(Field(word, at, raw, segments=((0, at + quoted, True),)))
+        at += len(raw) + 1
+    assignments: list[tuple[str, Field]] = []
+    while fields and (match := ASSIGNMENT.match(fields[0].text)):
+        whole = fields.pop(0)
+        value = Field(
+            whole.text[match.end() :], whole.start, f"{match.group()}{quote(whole.text[match.end() :])}"
+        )
+        assignments.append((match.group(1), value))
+    reader = Reader(default_engine, file)
+    if fields:
+        reader.line(Line(assignments, fields, text=text), Environment(), Frame(Origin(text)))
+    return _result(reader, (1, 1))
+
+
+def _unreadable(text: str, origin: Origin) -> LaunchProblem | None:
+    if len(text) > MOST_CHARACTERS:
+        return _too_large(len(text))
+    if "\0" in text:
+        place = origin.place(text.index("\0"))
+        return LaunchProblem(
+            "not-text", "the input holds a NUL byte: it is not text", "give a text file", *place
+        )
+    surrogate = next((at for at, char in enumerate(text) if "\ud800" <= char <= "\udfff"), None)
+    if surrogate is not None:
+        place = origin.place(surrogate)
+        return LaunchProblem("not-text", "the input is not UTF-8", "convert the text to UTF-8", *place)
+    if not text.strip():
+        return LaunchProblem("empty", "the input is empty", f"give {_FORMS}", *origin.place(0))
+    return None
+
+
+def _too_large(size: int) -> LaunchProblem:
+    return LaunchProblem(
+        "too-large",
+        f"the input holds {size:,} characters, more than the {MOST_CHARACTERS:,} that are read",
+        "give the launch command alone",
+    )
+
+
+def _result(reader: Reader, start: tuple[int, int]) -> LaunchResult:
+    if not reader.commands and not any(problem.level == "error" for problem in reader.problems):
+        seen = reader.seen
+        if seen is None:
+            what, place = "the input holds no launch command", start
+        elif seen.unknown:
+            what = f"the command is in {seen.text}, whose value the text does not settle"
+            place = reader.seen_at
+        else:
+            what = f"the input holds no launch command: `{seen.text}` starts no engine that is known here"
+            place = reader.seen_at
+        reader.problem("no-launch-command", what, f"give {_FORMS}", place)
+    return LaunchResult(tuple(reader.commands), tuple(reader.problems))

@@ -1,0 +1,1 @@
+"""Ways out of findings: searching for edits and writing corrected command lines."""

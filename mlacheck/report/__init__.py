@@ -1,0 +1,1 @@
+"""Writers of reports: the only code that puts a report into words."""

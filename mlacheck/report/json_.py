@@ -1,0 +1,80 @@
+"""The JSON report: one object per launch command, `schema_version` 1."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mlacheck.finding import Finding, Location, Remedy, Report
+
+SCHEMA_VERSION = 1
+
+
+def to_json(report: Report, *, indent: int | None = None) -> str:
+    """Write one report as JSON text."""
+    return json.dumps(to_dict(report), indent=indent, default=_plain, ensure_ascii=False)
+
+
+def to_dict(report: Report) -> dict[str, Any]:
+    """Give one report as plain data."""
+    data: dict[str, Any] = {"schema_version": SCHEMA_VERSION}
+    if report.id is not None:
+        data["id"] = report.id
+    return data | {
+        "command": report.command,
+        "source": {"file": report.file, **_location(report.location)},
+        "engine": {"name": report.engine, "version": report.engine_version},
+        "target": report.target,
+        "assumptions": report.assumptions,
+        "verdict": report.verdict,
+        "findings": [_finding(finding) for finding in report.findings],
+        "resolved": {name: {"value": one.value, "from": one.origin} for name, one in report.resolved.items()},
+        "undecided": [
+            {"rule": one.rule, "title": one.title, "level": one.level, "needs": one.needs} for one in report.undecided
+        ],
+        "not_checked": report.not_checked,
+        "decode": report.decode,
+        "problems": [
+            {"kind": one.kind, "message": one.message, "hint": one.hint, **_location(one.location)}
+            for one in report.problems
+        ],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "id": finding.id,
+        "slug": finding.slug,
+        "level": finding.level,
+        "phase": finding.phase,
+        "message": finding.message,
+        "because": finding.because,
+        "location": _location(finding.location) if finding.location else None,
+        "engine_stops_here": finding.engine_stops_here,
+        "engine_message": finding.engine_message,
+        "extrapolated": finding.extrapolated,
+        "suppressed": finding.suppressed,
+        "remedies": [_remedy(remedy) for remedy in finding.remedies],
+        "source": finding.source,
+        "evidence": finding.evidence,
+        "confirm": finding.confirm,
+    }
+
+
+def _remedy(remedy: Remedy) -> dict[str, Any]:
+    return {
+        "kind": remedy.kind,
+        "text": remedy.text,
+        "command": remedy.command,
+        "edits": remedy.edits,
+        "cost": remedy.cost,
+    }
+
+
+def _location(location: Location | None) -> dict[str, Any]:
+    return {} if location is None else {"line": location.line, "column": location.column}
+
+
+def _plain(value: object) -> object:
+    return sorted(value, key=str) if isinstance(value, set | frozenset) else str(value)

@@ -1,0 +1,1 @@
+"""The rule language: reading, checking, compiling and running rules."""

@@ -1,0 +1,363 @@
+"""Builds one engine version's program from the rule files, checking every name and expression in them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
+from pydantic import ValidationError
+
+from mlacheck.ruleset import source as rule_source
+from mlacheck.ruleset.expression import Declaration, ExpressionError, Scope, check, names_of
+from mlacheck.ruleset.program import PLACEHOLDER, Arm, Program, Step
+from mlacheck.ruleset.schema import FindRule, ProgramFile, RuleFile, SetRule, SourceReference
+from mlacheck.ruleset.source import RuleError, Source
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from mlacheck.ruleset.source import Key
+
+_RUNNER: Final = re.compile(r"\brunner\.")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """The validated rule files of one engine, all versions."""
+
+    engine: str
+    order: ProgramFile
+    files: tuple[tuple[Source, RuleFile], ...]
+
+    def rules(self) -> Iterator[tuple[Source, Key, FindRule | SetRule]]:
+        """Yield every rule with its place."""
+        for source, file in self.files:
+            for index, rule in enumerate(file.rules):
+                yield source, ("rules", index), rule
+
+    def finds(self) -> Iterator[tuple[Source, Key, FindRule]]:
+        """Yield the rules that make findings and carry tests."""
+        for source, path, rule in self.rules():
+            if isinstance(rule, FindRule):
+                yield source, path, rule
+
+
+def read_ruleset(root: Path, engine: str, extra: Sequence[Path] = ()) -> RuleSet:
+    """Read and validate an engine's rule files; `extra` files come last. Raises `RuleError`."""
+    folder = root / engine
+    order = _validate(rule_source.read(folder / "program.yaml", f"rules/{engine}/program.yaml"), ProgramFile)
+    files = []
+    for name in order.files:
+        if (folder / name).exists():
+            source = rule_source.read(folder / name, f"rules/{engine}/{name}")
+            files.append((source, _validate(source, RuleFile)))
+    for path in extra:
+        source = rule_source.read(path)
+        files.append((source, _validate(source, RuleFile)))
+    ruleset = RuleSet(engine, order, tuple(files))
+    _check_unique(ruleset)
+    return ruleset
+
+
+def _validate(source: Source, model: type[Any]) -> Any:
+    if source.data is None:
+        raise source.error("is empty")
+    try:
+        return model.model_validate(source.data)
+    except ValidationError as error:
+        # A misspelt key makes the right one missing too; name the misspelling.
+        first = min(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
+        path = tuple(
+            part for part in first["loc"] if part not in {"find", "set"} or first["loc"][0] != "rules"
+        )
+        named = ".".join(map(str, path))
+        raise source.error(f"{named}: {first['msg']}", path) from None
+
+
+def _check_unique(ruleset: RuleSet) -> None:
+    seen: dict[str, str] = {}
+    for source, path, rule in ruleset.rules():
+        for key in filter(None, (rule.id, rule.slug)):
+            if key in seen:
+                raise source.error(f"{key} is already used by {seen[key]}", path)
+            seen[key] = f"{source.name}:{source.line(path)}"
+
+
+def in_range(versions: Mapping[str, str], engine: str, version: Version) -> bool:
+    """Tell whether a rule's version range includes an engine version."""
+    specifier = versions.get(engine)
+    return specifier is None or SpecifierSet(specifier).contains(version, prereleases=True)
+
+
+def build(
+    ruleset: RuleSet, version: str, arguments: Mapping[str, Declaration], argument_defaults: Mapping[str, Any]
+) -> Program:
+    """Select one version's rules and check every expression in them. Raises `RuleError` with file and line."""
+    builder = _Builder(ruleset, version)
+    return builder.program(arguments, argument_defaults)
+
+
+class _Builder:
+    def __init__(self, ruleset: RuleSet, version: str) -> None:
+        self.ruleset, self.engine = ruleset, ruleset.engine
+        self.version, self.parsed = version, Version(version)
+
+    def program(self, arguments: Mapping[str, Declaration], argument_defaults: Mapping[str, Any]) -> Program:
+        declarations, defaults = self._declarations(arguments, argument_defaults)
+        derives, tables = self._derives(), self._tables()
+        for name in derives:
+            declarations.setdefault(name, Declaration("any"))
+        scope = Scope(declarations, derives, tables)
+        self._check_derives(scope)
+        steps = tuple(
+            step
+            for source, path, rule in self.ruleset.rules()
+            for step in self._steps(source, path, rule, scope)
+        )
+        for name in self.ruleset.order.resolved:
+            if name not in declarations:
+                raise RuleError(
+                    f"resolved: no fact {name!r} is declared", file=f"rules/{self.engine}/program.yaml"
+                )
+        return Program(
+            engine=self.engine,
+            version=self.version,
+            declarations=declarations,
+            defaults=defaults,
+            derives=derives,
+            tables=tables,
+            steps=steps,
+            resolved=tuple(self.ruleset.order.resolved),
+            worlds={name: tuple(values) for name, values in self.ruleset.order.worlds.items()},
+            reads=frozenset(name for step in steps for text in _texts(step) for name in scope.references(text)),
+            inert=frozenset(self.ruleset.order.inert),
+        )
+
+    def _in_range(self, versions: Mapping[str, str], source: Source, path: Key) -> bool:
+        unknown = set(versions) - {self.engine}
+        if unknown:
+            raise source.error(
+                f"versions: {', '.join(unknown)} is not the engine; use a condition on a version fact", path
+            )
+        try:
+            return in_range(versions, self.engine, self.parsed)
+        except InvalidSpecifier as error:
+            raise source.error(f"versions: {error}", path) from None
+
+    def _declarations(
+        self, arguments: Mapping[str, Declaration], argument_defaults: Mapping[str, Any]
+    ) -> tuple[dict[str, Declaration], dict[str, Any]]:
+        declarations = dict(arguments)
+        defaults = dict(argument_defaults)
+        for source, file in self.ruleset.files:
+            for name, fact in file.facts.items():
+                declared = Declaration(fact.type, tuple(fact.values), fact.doc, tuple(fact.config))
+                earlier = declarations.get(name)
+                if earlier is not None and name not in arguments and earlier.type != declared.type:
+                    raise source.error(f"{name} is declared as {earlier.type} elsewhere", ("facts", name))
+                if name in arguments:
+                    old = arguments[name]
+                    declared = Declaration(old.type, (*old.values, *declared.values), declared.doc or old.doc)
+                elif earlier is not None:
+                    declared = Declaration(
+                        earlier.type,
+                        (*earlier.values, *declared.values),
+                        earlier.doc or declared.doc,
+                        earlier.config or declared.config,
+                    )
+                else:
+                    defaults[name] = fact.default
+                declarations[name] = declared
+                if name.startswith("target.") and fact.config:
+                    twin = "draft." + name.removeprefix("target.")
+                    declarations.setdefault(twin, declared)
+                    defaults.setdefault(twin, None)
+        return declarations, defaults
+
+    def _derives(self) -> dict[str, str]:
+        derives: dict[str, str] = {}
+        for source, file in self.ruleset.files:
+            for name, given in file.derive.items():
+                path: Key = ("derive", name)
+                if name in derives:
+                    raise source.error(f"{name} is derived twice", path)
+                versions = [given] if isinstance(given, str) else given
+                for one in versions:
+                    if isinstance(one, str):
+                        derives[name] = one
+                    elif self._in_range(one.versions, source, path):
+                        derives[name] = one.value
+                    else:
+                        continue
+                    break
+                else:
+                    derives[name] = "None"
+        return derives
+
+    def _tables(self) -> dict[str, Any]:
+        tables: dict[str, Any] = {}
+        for source, file in self.ruleset.files:
+            for name, versions in file.tables.items():
+                path: Key = ("tables", name)
+                if name in tables:
+                    raise source.error(f"table {name} is given twice", path)
+                tables[name] = ()
+                for one in versions:
+                    if self._in_range(one.versions, source, path):
+                        tables[name] = one.values if isinstance(one.values, dict) else tuple(one.values)
+                        break
+        return tables
+
+    def _check_derives(self, scope: Scope) -> None:
+        places = {
+            name: (source, ("derive", name)) for source, file in self.ruleset.files for name in file.derive
+        }
+        for name, text in scope.derives.items():
+            source, path = places[name]
+            self._check(text, scope, source, path)
+        done: set[str] = set()
+
+        def visit(name: str, trail: tuple[str, ...]) -> None:
+            if name in trail:
+                source, path = places[name]
+                raise source.error(f"derived facts go in a circle: {' -> '.join((*trail, name))}", path)
+            if name in done:
+                return
+            for inner in _derived_names(scope.tree(scope.derives[name]), scope):
+                visit(inner, (*trail, name))
+            done.add(name)
+
+        for name in scope.derives:
+            visit(name, ())
+
+    def _check(self, text: str, scope: Scope, source: Source, path: Key) -> None:
+        try:
+            check(text, scope)
+        except (ExpressionError, RecursionError) as error:
+            raise source.error(str(error), path) from None
+
+    def _steps(self, source: Source, path: Key, rule: FindRule | SetRule, scope: Scope) -> Iterator[Step]:
+        if not self._in_range(rule.versions, source, (*path, "versions")):
+            return
+        line = source.line(path) or 0
+        if isinstance(rule, SetRule):
+            yield self._set_step(source, path, rule, scope, line)
+            return
+        for runner in rule.for_each or (None,):
+            yield self._find_step(source, path, rule, scope, line, runner)
+
+    def _set_step(self, source: Source, path: Key, rule: SetRule, scope: Scope, line: int) -> Step:
+        if rule.when is not None:
+            self._check(rule.when, scope, source, (*path, "when"))
+        self._check_message(rule.message, scope, source, path)
+        arms = []
+        cases = [(rule.when, rule.set, rule.title, (*path, "set"))] if rule.set is not None else []
+        for index, case in enumerate(rule.cases or ()):
+            when = case.when
+            if when is not None:
+                self._check(when, scope, source, (*path, "cases", index, "when"))
+            cases.append((when, case.set, case.title or rule.title, (*path, "cases", index, "set")))
+        for when, assignments, title, place in cases:
+            targets = []
+            for fact, value in assignments.items():
+                if fact in scope.derives:
+                    raise source.error(f"{fact} is derived and cannot be set", (*place, fact))
+                if fact not in scope.declarations:
+                    raise source.error(f"no fact {fact!r} is declared", (*place, fact))
+                expression = isinstance(value, str) and value.startswith("= ")
+                if expression:
+                    self._check(value[2:], scope, source, (*place, fact))
+                targets.append((fact, expression, value[2:] if expression else value))
+            arms.append(Arm(when, title or rule.slug, tuple(targets)))
+        return Step(
+            kind="set",
+            id=rule.id,
+            slug=rule.slug,
+            title=rule.title or rule.slug,
+            when=rule.when if rule.cases is not None else None,
+            arms=tuple(arms),
+            level=rule.level,
+            phase="resolve",
+            message=rule.message,
+            source=self._source(rule.source, source, path),
+            evidence=tuple(rule.evidence),
+            file=source.name,
+            line=line,
+        )
+
+    def _find_step(
+        self, source: Source, path: Key, rule: FindRule, scope: Scope, line: int, runner: str | None
+    ) -> Step:
+        when, message = rule.when, rule.message
+        remedies = [remedy.model_dump(exclude_none=True) for remedy in rule.remedies]
+        if runner is not None:
+            when, message = _RUNNER.sub(f"{runner}.", when), message.replace("{runner.", f"{{{runner}.")
+            if runner == "draft":
+                when = f"draft.exists and ({when})"
+            for remedy in remedies:
+                if "when" in remedy:
+                    remedy["when"] = _RUNNER.sub(f"{runner}.", remedy["when"])
+        self._check(when, scope, source, (*path, "when"))
+        self._check_message(message, scope, source, path)
+        kept = []
+        for index, remedy in enumerate(remedies):
+            place = (*path, "remedies", index)
+            if not self._in_range(remedy.pop("versions", {}), source, place):
+                continue
+            if "when" in remedy:
+                self._check(remedy["when"], scope, source, (*place, "when"))
+            for fact in remedy.get("edit", {}):
+                if fact not in scope.declarations:
+                    raise source.error(f"edit: no argument {fact!r} is known", place)
+            kept.append(remedy)
+        says = [rule.engine_says] if isinstance(rule.engine_says, str) else rule.engine_says or []
+        return Step(
+            kind="find",
+            id=rule.id,
+            slug=rule.slug,
+            title=rule.title,
+            when=when,
+            level=rule.level,
+            phase=rule.phase,
+            message=message,
+            engine_says=tuple(says),
+            source=self._source(rule.source, source, path),
+            explain=rule.explain,
+            confirm=rule.confirm,
+            evidence=tuple(rule.evidence),
+            remedies=tuple(kept),
+            file=source.name,
+            line=line,
+        )
+
+    def _check_message(self, message: str, scope: Scope, source: Source, path: Key) -> None:
+        for name in PLACEHOLDER.findall(message):
+            if name not in scope.declarations:
+                raise source.error(f"message: no fact {name!r} is declared", (*path, "message"))
+
+    def _source(
+        self, given: SourceReference | list[SourceReference] | None, source: Source, path: Key
+    ) -> str:
+        references = [given] if isinstance(given, SourceReference) else given or []
+        for one in references:
+            if self._in_range(one.versions, source, (*path, "source")):
+                return f"{one.file}::{one.symbol}" if one.symbol else one.file
+        return ""
+
+
+def _derived_names(node: ast.expr, scope: Scope) -> Iterable[str]:
+    return (name for name in names_of(node) if name in scope.derives)
+
+
+def _texts(step: Step) -> Iterator[str]:
+    if step.when is not None:
+        yield step.when
+    for arm in step.arms:
+        if arm.when is not None:
+            yield arm.when
+        yield from (value for _, is_expression, value in arm.targets if is_expression)

@@ -1,0 +1,502 @@
+"""The closed expression language of the rules: parsed with `ast`, checked, then compiled.
+
+An expression becomes two things: Python source made only from nodes checked here (fast, raises `Undecided`
+where an unknown value is needed), and a three-valued interpreter over the same tree for exactly those cases.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import itertools
+import operator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from mlacheck.facts import UNKNOWN, Possible, Undecided, Unknown, is_known, one_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+TYPES: Final = ("int", "float", "str", "bool", "version", "list", "set", "map", "any")
+
+# What a compiled expression may raise when a value is unknown or is None where the engine would need a number.
+UNDECIDABLE: Final = (Undecided, TypeError, ZeroDivisionError, AttributeError)
+
+_COMPARE: Final[dict[type[ast.cmpop], str]] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.In: "in",
+    ast.NotIn: "not in",
+    ast.Is: "==",
+    ast.IsNot: "!=",
+}
+_ARITHMETIC: Final[dict[type[ast.operator], str]] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.BitAnd: "&",
+}
+# Combining possible values is exponential; past this many combinations the answer is simply unknown.
+_MOST_COMBINATIONS: Final = 256
+
+
+class ExpressionError(ValueError):
+    """An expression outside the language, or over names and values that nobody declared."""
+
+
+def coalesce(*values: object) -> object:
+    """Give the first value that is not None."""
+    for value in values:
+        if value is not None:
+            return value
+    return None
+
+
+def lookup(table: Mapping[object, object], key: object, default: object = None) -> object:
+    """Give a map table's value for a key."""
+    return table.get(key, default)
+
+
+def _lower(text: str) -> str:
+    return text.lower()
+
+
+def _upper(text: str) -> str:
+    return text.upper()
+
+
+def _startswith(text: str, prefix: str) -> bool:
+    return text.startswith(prefix)
+
+
+def _endswith(text: str, suffix: str) -> bool:
+    return text.endswith(suffix)
+
+
+# `min`, `max` and `len` of an unknown value raise by themselves.
+FUNCTIONS: Final[dict[str, Callable[..., object]]] = {
+    "coalesce": coalesce,
+    "lookup": lookup,
+    "min": min,
+    "max": max,
+    "len": len,
+    "int": int,
+    "lower": _lower,
+    "upper": _upper,
+    "startswith": _startswith,
+    "endswith": _endswith,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What is declared of a fact: its type, the values it may take (empty: any) and what it is."""
+
+    type: str
+    values: tuple[object, ...] = ()
+    doc: str = ""
+    config: tuple[str, ...] = ()
+
+
+@dataclass
+class Scope:
+    """The names an expression may use: declared facts, derived facts (by their text), and tables."""
+
+    declarations: Mapping[str, Declaration]
+    derives: Mapping[str, str]
+    tables: Mapping[str, object]
+    _trees: dict[str, ast.expr] = field(default_factory=dict)
+    _references: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def tree(self, text: str) -> ast.expr:
+        """Parse an expression once."""
+        tree = self._trees.get(text)
+        if tree is None:
+            tree = self._trees[text] = parse(text)
+        return tree
+
+    def references(self, text: str) -> frozenset[str]:
+        """Name every fact that an expression reads that is not derived, through derived ones too."""
+        found = self._references.get(text)
+        if found is None:
+            names = set(names_of(self.tree(text)))
+            found = frozenset(
+                itertools.chain.from_iterable(
+                    self.references(self.derives[name]) if name in self.derives else (name,)
+                    for name in names
+                    if name not in self.tables
+                )
+            )
+            self._references[text] = found
+        return found
+
+    @cached_property
+    def identifiers(self) -> dict[str, str]:
+        """Map derived facts and tables to the Python names that generated code uses for them."""
+        names = {name: f"d{index}" for index, name in enumerate(self.derives)}
+        names.update({name: f"t{index}" for index, name in enumerate(self.tables)})
+        return names
+
+
+def parse(text: str) -> ast.expr:
+    """Parse one expression; raise `ExpressionError` for anything that is not one."""
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        reason = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise ExpressionError(f"not an expression: {text!r} ({reason})") from None
+
+
+def dotted(node: ast.expr) -> str | None:
+    """Give the fact name of `a` or `a.b.c`."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        inner = dotted(node.value)
+        return None if inner is None else f"{inner}.{node.attr}"
+    return None
+
+
+def names_of(node: ast.expr) -> Iterator[str]:
+    """Yield each fact or table name that a tree uses."""
+    name = dotted(node)
+    if name is not None:
+        yield name
+        return
+    children: Sequence[ast.AST] = list(ast.iter_child_nodes(node))
+    if isinstance(node, ast.Call):
+        children = node.args
+    for child in children:
+        if isinstance(child, ast.expr):
+            yield from names_of(child)
+
+
+def literal(node: ast.expr) -> object:
+    """Give the value of a literal (with list literals as tuples); raise ValueError for anything else."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.List | ast.Tuple):
+        return tuple(literal(item) for item in node.elts)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = literal(node.operand)
+        if isinstance(value, int | float):
+            return -value
+    raise ValueError(ast.unparse(node))
+
+
+def check(text: str, scope: Scope) -> None:
+    """Raise `ExpressionError` unless every node, name and compared value of an expression is known."""
+    _check(scope.tree(text), scope)
+
+
+def _check(node: ast.expr, scope: Scope) -> None:
+    name = dotted(node)
+    if name is not None:
+        _check_name(name, scope)
+    elif isinstance(node, ast.Constant):
+        if not isinstance(node.value, int | float | str | bool | None):
+            raise ExpressionError(f"{ast.unparse(node)} is not a literal of this language")
+    elif isinstance(node, ast.List | ast.Tuple):
+        for item in node.elts:
+            _check(item, scope)
+    elif isinstance(node, ast.BoolOp):
+        for item in node.values:
+            _check(item, scope)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
+        _check(node.operand, scope)
+    elif isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
+        _check(node.left, scope)
+        _check(node.right, scope)
+    elif isinstance(node, ast.IfExp):
+        for item in (node.test, node.body, node.orelse):
+            _check(item, scope)
+    elif isinstance(node, ast.Compare):
+        _check_compare(node, scope)
+    elif isinstance(node, ast.Call):
+        called = node.func.id if isinstance(node.func, ast.Name) else ast.unparse(node.func)
+        if called not in FUNCTIONS or node.keywords:
+            raise ExpressionError(f"no function {called!r} here; there are: {', '.join(FUNCTIONS)}")
+        for item in node.args:
+            _check(item, scope)
+    else:
+        raise ExpressionError(f"{ast.unparse(node)!r} is outside the language")
+
+
+def _check_name(name: str, scope: Scope) -> None:
+    if name in scope.declarations or name in scope.derives or name in scope.tables:
+        return
+    known = [*scope.declarations, *scope.derives, *scope.tables]
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise ExpressionError(f"no fact or table {name!r} is declared{hint}")
+
+
+def _check_compare(node: ast.Compare, scope: Scope) -> None:
+    operands = [node.left, *node.comparators]
+    for operand in operands:
+        _check(operand, scope)
+    for left, sign, right in zip(operands, node.ops, operands[1:], strict=False):
+        if isinstance(sign, ast.Is | ast.IsNot):
+            if not (isinstance(right, ast.Constant) and right.value is None):
+                raise ExpressionError(f"`is` only compares with None: {ast.unparse(node)!r}")
+            continue
+        for fact, other in ((left, right), (right, left)):
+            _check_values(fact, sign, other, scope)
+
+
+def _check_values(fact: ast.expr, sign: ast.cmpop, other: ast.expr, scope: Scope) -> None:
+    name = dotted(fact)
+    declared = scope.declarations.get(name) if name else None
+    if declared is None:
+        return
+    try:
+        value = literal(other)
+    except ValueError:
+        return
+    membership = isinstance(sign, ast.In | ast.NotIn)
+    for item in value if isinstance(value, tuple) and membership else (value,):
+        if declared.type in {"int", "float"} and isinstance(item, str):
+            raise ExpressionError(f"{name} is a number and is compared with {item!r}")
+        if (
+            declared.values
+            and isinstance(item, str)
+            and item not in declared.values
+            and declared.type == "str"
+        ):
+            close = difflib.get_close_matches(item, map(str, declared.values), n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise ExpressionError(f"{name} never has the value {item!r}{hint}")
+
+
+def python_source(text: str, scope: Scope) -> str:
+    """Generate the Python expression over `f` (facts) of a checked expression."""
+    return _emit(scope.tree(text), scope)
+
+
+def _emit(node: ast.expr, scope: Scope) -> str:
+    name = dotted(node)
+    if name is not None:
+        if name in scope.derives:
+            return f"{scope.identifiers[name]}(f)"
+        return scope.identifiers[name] if name in scope.tables else f"f[{name!r}]"
+    if isinstance(node, ast.Constant):
+        return repr(node.value)
+    if isinstance(node, ast.List | ast.Tuple):
+        return "(" + "".join(_emit(item, scope) + ", " for item in node.elts) + ")"
+    if isinstance(node, ast.BoolOp):
+        word = " and " if isinstance(node.op, ast.And) else " or "
+        return "(" + word.join(_emit(item, scope) for item in node.values) + ")"
+    if isinstance(node, ast.UnaryOp):
+        return f"({'not ' if isinstance(node.op, ast.Not) else '-'}{_emit(node.operand, scope)})"
+    if isinstance(node, ast.BinOp):
+        return f"({_emit(node.left, scope)} {_ARITHMETIC[type(node.op)]} {_emit(node.right, scope)})"
+    if isinstance(node, ast.IfExp):
+        return f"({_emit(node.body, scope)} if {_emit(node.test, scope)} else {_emit(node.orelse, scope)})"
+    if isinstance(node, ast.Call):
+        function = node.func.id if isinstance(node.func, ast.Name) else ""
+        return f"{function}({', '.join(_emit(item, scope) for item in node.args)})"
+    if isinstance(node, ast.Compare):
+        operands = [node.left, *node.comparators]
+        parts = [_emit(operand, scope) for operand in operands]
+        for index in range(len(operands) - 1):
+            left, right = operands[index], operands[index + 1]
+            if _is_version(left, scope):
+                parts[index + 1] = _version_literal(right) or parts[index + 1]
+            if _is_version(right, scope):
+                parts[index] = _version_literal(left) or parts[index]
+        words = [_COMPARE[type(sign)] for sign in node.ops]
+        return "(" + parts[0] + "".join(f" {w} {p}" for w, p in zip(words, parts[1:], strict=True)) + ")"
+    raise ExpressionError(f"{ast.unparse(node)!r} is outside the language")
+
+
+def _is_version(node: ast.expr, scope: Scope) -> bool:
+    name = dotted(node)
+    declared = scope.declarations.get(name) if name else None
+    return declared is not None and declared.type == "version"
+
+
+def _version_literal(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return f"version({node.value!r})"
+    return None
+
+
+def evaluate(text: str, facts: Mapping[str, object], scope: Scope) -> object:
+    """Evaluate an expression three-valued: a value, `Possible` values, or UNKNOWN."""
+    value = _worlds(text, facts, scope)
+    return UNKNOWN if isinstance(value, Unknown) else value
+
+
+def _worlds(text: str, facts: Mapping[str, object], scope: Scope) -> object:
+    uncertain = [
+        (name, value)
+        for name in sorted(scope.references(text))
+        if isinstance(value := facts.get(name), Possible)
+    ]
+    combinations = 1
+    for _, value in uncertain:
+        combinations *= len(value.options)
+    if combinations > _MOST_COMBINATIONS:
+        return UNKNOWN
+    tree = scope.tree(text)
+    if not uncertain:
+        return _evaluate(tree, facts, scope)
+    results = []
+    for options in itertools.product(*(value.options for _, value in uncertain)):
+        world = {**facts, **dict(zip((name for name, _ in uncertain), options, strict=True))}
+        results.append(_evaluate(tree, world, scope))
+    truths = {truth(result) for result in results}
+    if len(truths) == 1 and not all(map(is_known, results)):
+        return {True: _TRUTHY, False: _FALSY, None: UNKNOWN}[truths.pop()]
+    return one_of(results)
+
+
+# An unknown value of which at least the truth is known: `UNKNOWN or True`, `UNKNOWN and False`.
+_TRUTHY: Final = Unknown()
+_FALSY: Final = Unknown()
+
+
+def truth(value: object) -> bool | None:
+    """Give a value's truth, None when it cannot be decided."""
+    if value is _TRUTHY or value is _FALSY:
+        return value is _TRUTHY
+    if isinstance(value, Possible):
+        truths = {bool(option) for option in value.options}
+        return truths.pop() if len(truths) == 1 else None
+    return bool(value) if is_known(value) else None
+
+
+def decide(text: str, facts: Mapping[str, object], scope: Scope) -> bool | None:
+    """Decide a condition: True, False, or None when it cannot be decided."""
+    return truth(_worlds(text, facts, scope))
+
+
+def _evaluate(node: ast.expr, facts: Mapping[str, object], scope: Scope) -> object:
+    name = dotted(node)
+    if name is not None:
+        if name in scope.derives:
+            return _evaluate(scope.tree(scope.derives[name]), facts, scope)
+        return scope.tables[name] if name in scope.tables else facts[name]
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.BoolOp):
+        return _evaluate_bool(node, facts, scope)
+    if isinstance(node, ast.IfExp):
+        test = truth(_evaluate(node.test, facts, scope))
+        if test is not None:
+            return _evaluate(node.body if test else node.orelse, facts, scope)
+        return one_of((_evaluate(node.body, facts, scope), _evaluate(node.orelse, facts, scope)))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "coalesce":
+        return coalesce(*(_evaluate(item, facts, scope) for item in node.args))
+    if isinstance(node, ast.Compare):
+        return _evaluate_compare(node, facts, scope)
+    children = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+    if isinstance(node, ast.Call):
+        children = node.args
+    values = [_evaluate(child, facts, scope) for child in children]
+    if isinstance(node, ast.List | ast.Tuple):
+        return tuple(values)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        known = truth(values[0])
+        return UNKNOWN if known is None else not known
+    if not all(map(is_known, values)):
+        return UNKNOWN
+    try:
+        return _apply(node, values)
+    except UNDECIDABLE:
+        return UNKNOWN
+
+
+def _apply(node: ast.expr, values: list[object]) -> object:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return FUNCTIONS[node.func.id](*values)
+    if isinstance(node, ast.UnaryOp):
+        return _arithmetic("-", 0, values[0])
+    if isinstance(node, ast.BinOp):
+        return _arithmetic(_ARITHMETIC[type(node.op)], values[0], values[1])
+    raise ExpressionError(f"{ast.unparse(node)!r} is outside the language")
+
+
+def _arithmetic(sign: str, left: object, right: object) -> object:
+    if not isinstance(left, int | float | str) or not isinstance(right, int | float | str):
+        raise TypeError
+    return _SUMS[sign](left, right)
+
+
+def _evaluate_bool(node: ast.BoolOp, facts: Mapping[str, object], scope: Scope) -> object:
+    decisive = isinstance(node.op, ast.Or)
+    undecided = False
+    value: object = None
+    for item in node.values:
+        value = _evaluate(item, facts, scope)
+        known = truth(value)
+        if known is decisive:
+            # The value is this operand only when none before it could have been decisive.
+            return value if not undecided else (_TRUTHY if decisive else _FALSY)
+        undecided = undecided or known is None
+    return UNKNOWN if undecided else value
+
+
+def _evaluate_compare(node: ast.Compare, facts: Mapping[str, object], scope: Scope) -> object:
+    operands = [node.left, *node.comparators]
+    undecided = False
+    for left, sign, right in zip(operands, node.ops, operands[1:], strict=False):
+        a, b = _evaluate(left, facts, scope), _evaluate(right, facts, scope)
+        if _is_version(left, scope) and isinstance(b, str):
+            b = _version(b)
+        if _is_version(right, scope) and isinstance(a, str):
+            a = _version(a)
+        result = _compare(sign, a, b)
+        if result is None:
+            undecided = True
+        elif not result:
+            return False
+    return UNKNOWN if undecided else True
+
+
+def _version(text: str) -> object:
+    from packaging.version import Version  # only where versions are compared
+
+    return Version(text)
+
+
+_TESTS: Final[dict[str, Callable[[Any, Any], object]]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "in": lambda item, container: item in container,
+    "not in": lambda item, container: item not in container,
+}
+_SUMS: Final[dict[str, Callable[[Any, Any], object]]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "&": operator.and_,
+}
+
+
+def _compare(sign: ast.cmpop, left: object, right: object) -> bool | None:
+    if isinstance(sign, ast.In | ast.NotIn) and isinstance(right, tuple) and is_known(left):
+        # One known equal item decides membership, whatever the other items are.
+        if any(is_known(item) and item == left for item in right):
+            return isinstance(sign, ast.In)
+        return isinstance(sign, ast.NotIn) if all(map(is_known, right)) else None
+    if not is_known(left) or not is_known(right):
+        return None
+    try:
+        return bool(_TESTS[_COMPARE[type(sign)]](left, right))
+    except UNDECIDABLE:
+        return None

@@ -1,0 +1,92 @@
+"""Turns a program into the text of a Python module: one function that runs all rules, and the program's data.
+
+The module is what a wheel carries, so that an ordinary run parses no YAML. Only checked expressions reach it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pprint import pformat
+from typing import TYPE_CHECKING, Any
+
+from mlacheck.ruleset.expression import python_source
+
+if TYPE_CHECKING:
+    from mlacheck.ruleset.expression import Scope
+    from mlacheck.ruleset.program import Arm, Program, Step
+
+_HEAD = '''"""Generated from rules/{engine} for {engine} {version}; do not edit."""
+
+from mlacheck.facts import UNKNOWN, Possible
+from mlacheck.ruleset.expression import FUNCTIONS, UNDECIDABLE
+from mlacheck.ruleset.machine import version
+
+coalesce, lookup = FUNCTIONS["coalesce"], FUNCTIONS["lookup"]
+lower, upper = FUNCTIONS["lower"], FUNCTIONS["upper"]
+startswith, endswith = FUNCTIONS["startswith"], FUNCTIONS["endswith"]
+
+DIGEST = {digest!r}
+'''
+
+
+def module_text(program: Program, digest: str) -> str:
+    """Generate the module of one program; `digest` names the rule files it came from."""
+    scope = program.scope()
+    lines = [_HEAD.format(engine=program.engine, version=program.version, digest=digest)]
+    lines.append(f"DATA = {pformat(_data(program), width=160, compact=True, sort_dicts=False)}\n")
+    for name, table in program.tables.items():
+        value = frozenset(table) if _is_set(table) else table
+        lines.append(f"{scope.identifiers[name]} = {value!r}")
+    for name, text in program.derives.items():
+        lines.append(f"def {scope.identifiers[name]}(f):\n    return {python_source(text, scope)}\n")
+    lines.append("def run(f, h):")
+    lines.extend(
+        f"    {line}" for index, step in enumerate(program.steps) for line in _step(index, step, scope)
+    )
+    lines.append("    return\n")
+    return "\n".join(lines)
+
+
+def _is_set(table: object) -> bool:
+    return isinstance(table, tuple) and all(isinstance(item, str | int) for item in table)
+
+
+def _step(index: int, step: Step, scope: Scope) -> list[str]:
+    if step.kind == "find":
+        condition = python_source(step.when or "True", scope)
+        return [
+            "try:",
+            f"    if {condition}:",
+            f"        h.find({index}, f)",
+            "except UNDECIDABLE:",
+            f"    h.slow_find({index}, f)",
+        ]
+    body = _arms(index, step.arms, scope)
+    if step.when is not None:
+        body = [f"if {python_source(step.when, scope)}:", *(f"    {line}" for line in body)]
+    return ["try:", *(f"    {line}" for line in body), "except UNDECIDABLE:", f"    h.slow_set({index}, f)"]
+
+
+def _arms(index: int, arms: tuple[Arm, ...], scope: Scope) -> list[str]:
+    lines: list[str] = []
+    for number, arm in enumerate(arms):
+        values = ", ".join(
+            python_source(value, scope) if is_expression else repr(value)
+            for _, is_expression, value in arm.targets
+        )
+        names = ", ".join(repr(fact) for fact, _, _ in arm.targets)
+        word = "if" if number == 0 else "elif"
+        condition = "True" if arm.when is None else python_source(arm.when, scope)
+        lines.append(f"{word} {condition}:")
+        lines.append(f"    h.assign(({index}, {number}), f, ({names},), ({values},))")
+    return lines
+
+
+def _data(program: Program) -> dict[str, Any]:
+    data = asdict(program)
+    data["steps"] = [_lean(step) for step in data["steps"]]
+    return data
+
+
+def _lean(step: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in step.items() if value not in ("", (), None, [])}

@@ -1,0 +1,188 @@
+"""Gives an engine version's compiled rules: the generated module if it fits the rule files, else a new one."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import os
+import sys
+import types
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from mlacheck.data import load_json, rules_root
+from mlacheck.ruleset.expression import Declaration, Scope
+from mlacheck.ruleset.program import Arm, Program, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mlacheck.ruleset.build import RuleSet
+    from mlacheck.ruleset.machine import Runner
+
+# Raise it when the generated form changes.
+FORMAT: Final = 1
+COMPILED: Final = Path(__file__).parent.parent / "_compiled"
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A program ready to run."""
+
+    program: Program
+    scope: Scope
+    run: Runner
+
+
+def known_versions(engine: str) -> tuple[str, ...]:
+    """Name the engine versions whose behaviour is recorded, oldest first."""
+    from packaging.version import Version  # sorting only
+
+    folder = rules_root() / engine / "flags"
+    found = [path.stem for path in folder.glob("*.json") if path.stem[0].isdigit()]
+    return tuple(sorted(found, key=Version))
+
+
+@cache
+def digest(engine: str) -> str:
+    """Hash everything that an engine's programs are made from."""
+    folder = rules_root() / engine
+    total = hashlib.sha256(f"format {FORMAT}".encode())
+    for path in sorted((*folder.glob("*.yaml"), *folder.glob("flags/*.json"))):
+        total.update(path.name.encode())
+        total.update(path.read_bytes())
+    return total.hexdigest()
+
+
+@cache
+def load_program(engine: str, version: str) -> Compiled:
+    """Load one version's program. Raises `RuleError` when rule files had to be read and are wrong."""
+    name = module_name(engine, version)
+    try:
+        module: types.ModuleType | None = importlib.import_module(f"mlacheck._compiled.{name}")
+    except ImportError:
+        module = None
+    # An installed wheel is made in one piece; only a checkout can have rules newer than what was compiled.
+    stale = module is None or (_is_checkout() and module.__dict__.get("DIGEST") != digest(engine))
+    if stale or module is None:
+        module = _rebuild(engine, version, name)
+    return from_module(module)
+
+
+def from_module(module: types.ModuleType) -> Compiled:
+    """Wrap a generated module."""
+    names = module.__dict__
+    program = program_from(names["DATA"])
+    return Compiled(program, program.scope(), cast("Runner", names["run"]))
+
+
+def _is_checkout() -> bool:
+    return rules_root().parent != Path(__file__).parent.parent
+
+
+def module_name(engine: str, version: str) -> str:
+    """Name the generated module of a version."""
+    return f"{engine}_" + "".join(c if c.isalnum() else "_" for c in version)
+
+
+def _rebuild(engine: str, version: str, name: str) -> types.ModuleType:
+    text = generate(engine, version)
+    # A read-only checkout works too, only slower.
+    with contextlib.suppress(OSError):
+        write_module(name, text)
+    return _execute(name, text)
+
+
+def write_module(name: str, text: str, folder: Path = COMPILED) -> None:
+    """Write a generated module so that no reader ever sees half of one."""
+    folder.mkdir(exist_ok=True)
+    (folder / "__init__.py").touch()
+    partial = folder / f".{name}.{os.getpid()}"
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(folder / f"{name}.py")
+
+
+def _execute(name: str, text: str) -> types.ModuleType:
+    module = types.ModuleType(f"mlacheck._compiled.{name}")
+    exec(compile(text, f"<{name}>", "exec"), module.__dict__)  # noqa: S102 - text generated from checked expressions only
+    sys.modules[module.__name__] = module
+    return module
+
+
+def generate(engine: str, version: str, extra: Sequence[Path] = ()) -> str:
+    """Generate one version's module from the rule files."""
+    from mlacheck.ruleset.generate import module_text  # pydantic and YAML only when rules are built
+
+    return module_text(build_program(ruleset(engine, tuple(extra)), version), digest(engine))
+
+
+def load_extended(engine: str, version: str, extra: Sequence[Path]) -> Compiled:
+    """Build a program with a user's own rule files after the shipped ones. Raises `RuleError`."""
+    return from_module(_execute(module_name(engine, version) + "_extended", generate(engine, version, extra)))
+
+
+@cache
+def ruleset(engine: str, extra: tuple[Path, ...] = ()) -> RuleSet:
+    """Read the rule files of an engine. Raises `RuleError`."""
+    from mlacheck.ruleset.build import read_ruleset  # pydantic and YAML only when rules are built
+
+    return read_ruleset(rules_root(), engine, extra)
+
+
+def build_program(rules: RuleSet, version: str) -> Program:
+    """Build one version's program with the argument declarations of all recorded versions."""
+    from mlacheck.ruleset.build import build  # same
+
+    declarations, defaults = _arguments(rules.engine, version)
+    return build(rules, version, declarations, defaults)
+
+
+@cache
+def _arguments(engine: str, version: str) -> tuple[dict[str, Declaration], dict[str, Any]]:
+    """Declare every argument of any recorded version; one that this version lacks is None."""
+    declarations: dict[str, Declaration] = {}
+    defaults: dict[str, Any] = {}
+    for one in known_versions(engine):
+        data = cast("dict[str, Any]", load_json(engine, "flags", f"{one}.json"))
+        for option in data["options"]:
+            dest = option["dest"]
+            values = tuple(option.get("choices") or ())
+            earlier = declarations.get(dest)
+            if earlier is not None:
+                values = (
+                    (*earlier.values, *(v for v in values if v not in earlier.values))
+                    if values and earlier.values
+                    else ()
+                )
+            declarations[dest] = Declaration(_type(option), values)
+            if one == version:
+                defaults[dest] = option.get("default")
+            else:
+                defaults.setdefault(dest, None)
+    return declarations, defaults
+
+
+def _type(option: Mapping[str, Any]) -> str:
+    if option.get("nargs") in {"+", "*"} or option.get("action") == "append":
+        return "list"
+    if option.get("action") in {"store_true", "store_false", "boolean_optional"}:
+        return "bool"
+    kind = option.get("type") or "str"
+    return kind if kind in {"int", "float", "str", "bool"} else "any"
+
+
+def program_from(data: Mapping[str, Any]) -> Program:
+    """Rebuild a program from the plain data in a generated module."""
+    steps = tuple(
+        Step(**{**step, "arms": tuple(Arm(**arm) for arm in step.get("arms", ())), **_optional(step)})
+        for step in data["steps"]
+    )
+    declarations = {name: Declaration(**fields) for name, fields in data["declarations"].items()}
+    return Program(**{**data, "steps": steps, "declarations": declarations})
+
+
+def _optional(step: Mapping[str, Any]) -> dict[str, Any]:
+    return {"id": step.get("id")}

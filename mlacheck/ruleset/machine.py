@@ -1,0 +1,147 @@
+"""Runs a compiled program over facts: what the engine would set, in its order, and what it would refuse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Protocol
+
+from packaging.version import Version
+
+from mlacheck.facts import UNKNOWN, Possible, is_known, one_of
+from mlacheck.ruleset.expression import decide, evaluate, names_of
+from mlacheck.ruleset.program import PLACEHOLDER
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mlacheck.ruleset.expression import Scope
+    from mlacheck.ruleset.program import Program, Step
+
+version = cache(Version)
+
+
+class Runner(Protocol):
+    """The generated function of a program."""
+
+    def __call__(self, f: dict[str, object], h: Run, /) -> None:
+        """Run all rules over facts `f`, telling `h` what fired."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A rule that fired, with its message filled in from the facts as they were then."""
+
+    step: int
+    message: str
+    values: tuple[tuple[str, object], ...]
+
+
+@dataclass(slots=True)
+class Run:
+    """One pass of a program over one set of facts."""
+
+    program: Program
+    scope: Scope
+    setters: dict[str, tuple[int, int]] = field(default_factory=dict)  # fact -> (step, arm) that set it last
+    hits: list[Hit] = field(default_factory=list)
+    undecided: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)
+
+    def find(self, index: int, f: dict[str, object]) -> None:
+        """Record that a rule fired."""
+        step = self.program.steps[index]
+        self.hits.append(Hit(index, self._message(step, f), self._values(step, f)))
+
+    def slow_find(self, index: int, f: dict[str, object]) -> None:
+        """Decide a rule whose fast form met an unknown value."""
+        step = self.program.steps[index]
+        decided = decide(step.when or "True", f, self.scope)
+        if decided:
+            self.find(index, f)
+        elif decided is None:
+            self.undecided.append((index, self._unknown(step.when or "True", f)))
+
+    def assign(
+        self,
+        setter: tuple[int, int],
+        f: dict[str, object],
+        names: tuple[str, ...],
+        values: tuple[object, ...],
+    ) -> None:
+        """Set facts, remembering which rule did it."""
+        changed = False
+        for name, value in zip(names, values, strict=True):
+            old = f[name]
+            if is_known(old) and is_known(value) and type(old) is type(value) and old == value:
+                continue
+            f[name] = value
+            self.setters[name] = setter
+            changed = True
+        step = self.program.steps[setter[0]]
+        if changed and step.message:
+            self.find(setter[0], f)
+
+    def slow_set(self, index: int, f: dict[str, object]) -> None:
+        """Apply a `set` rule whose conditions or values could not all be decided."""
+        step = self.program.steps[index]
+        outer = True if step.when is None else decide(step.when, f, self.scope)
+        if outer is False:
+            return
+        applied: list[tuple[int, dict[str, object]]] = []
+        certain = False
+        for number, arm in enumerate(step.arms):
+            decided = True if arm.when is None else decide(arm.when, f, self.scope)
+            if decided is False:
+                continue
+            values = {
+                fact: evaluate(value, f, self.scope) if is_expression else value
+                for fact, is_expression, value in arm.targets
+            }
+            applied.append((number, values))
+            if decided:
+                certain = True
+                break
+        if not applied:
+            return
+        if outer and certain and len(applied) == 1:
+            number, values = applied[0]
+            self.assign((index, number), f, tuple(values), tuple(values.values()))
+            return
+        unchanged = not (outer and certain)
+        for fact in {fact for _, values in applied for fact in values}:
+            options = [values.get(fact, f[fact]) for _, values in applied]
+            if unchanged:
+                options.append(f[fact])
+            f[fact] = one_of(options)
+            self.setters[fact] = (index, applied[0][0])
+
+    def _message(self, step: Step, f: dict[str, object]) -> str:
+        return PLACEHOLDER.sub(lambda match: show(self.value(match[1], f)), step.message)
+
+    def _values(self, step: Step, f: dict[str, object]) -> tuple[tuple[str, object], ...]:
+        if step.when is None:
+            return ()
+        names = dict.fromkeys(names_of(self.scope.tree(step.when)))
+        return tuple((name, self.value(name, f)) for name in names if name not in self.scope.tables)
+
+    def value(self, name: str, f: Mapping[str, object]) -> object:
+        """Read a fact, derived ones too."""
+        text = self.scope.derives.get(name)
+        return f.get(name, UNKNOWN) if text is None else evaluate(text, f, self.scope)
+
+    def _unknown(self, text: str, f: Mapping[str, object]) -> tuple[str, ...]:
+        names = sorted(self.scope.references(text))
+        return tuple(name for name in names if not is_known(f.get(name, UNKNOWN)))
+
+
+def show(value: object) -> str:
+    """Write a fact's value as a person would."""
+    if value is None:
+        return "unset"
+    if value is True or value is False:
+        return "true" if value else "false"
+    if isinstance(value, tuple | list | set | frozenset):
+        return ", ".join(map(str, sorted(value, key=str)))
+    if value is UNKNOWN:
+        return "unknown"
+    return str(value) if not isinstance(value, Possible) else repr(value)

@@ -1,0 +1,66 @@
+"""One engine version's rules as plain data, in the engine's order."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mlacheck.ruleset.expression import Declaration, Scope
+
+PLACEHOLDER: Final = re.compile(r"\{([a-z_][A-Za-z0-9_.]*)\}")
+UNSET: Final = "unset"
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One arm of a `set` rule: under `when`, each target gets a literal or the value of an expression."""
+
+    when: str | None
+    title: str
+    targets: tuple[tuple[str, bool, Any], ...]  # (fact, is an expression, text or literal)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One rule in scope of a version."""
+
+    kind: str  # find | set
+    id: str | None
+    slug: str
+    title: str
+    when: str | None = None
+    arms: tuple[Arm, ...] = ()
+    level: str | None = None
+    phase: str = ""
+    message: str = ""
+    engine_says: tuple[str, ...] = ()
+    source: str = ""
+    explain: str = ""
+    confirm: str = ""
+    evidence: tuple[str, ...] = ()
+    remedies: tuple[dict[str, Any], ...] = ()
+    file: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """All rules of one engine version, in order, and the names they use."""
+
+    engine: str
+    version: str
+    declarations: dict[str, Declaration]
+    defaults: dict[str, Any]
+    derives: dict[str, str]
+    tables: dict[str, Any]
+    steps: tuple[Step, ...]
+    resolved: tuple[str, ...] = ()
+    worlds: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    # Facts that some rule reads, and arguments declared to matter to none.
+    reads: frozenset[str] = frozenset()
+    inert: frozenset[str] = frozenset()
+
+    def scope(self) -> Scope:
+        """Give the names that this program's expressions use."""
+        return Scope(self.declarations, self.derives, self.tables)

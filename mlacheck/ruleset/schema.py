@@ -1,0 +1,197 @@
+"""What a rule file may hold, as pydantic models; their JSON Schema is published with the rules."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+
+Scalar = str | int | float | bool | None
+Versions = dict[str, str]
+
+
+class Strict(BaseModel):
+    """Base of all: a misspelt key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class FactDeclaration(Strict):
+    """A fact that rules may read or set."""
+
+    type: Literal["int", "float", "str", "bool", "version", "list", "set", "map", "any"]
+    doc: str = ""
+    values: list[Scalar] = Field(
+        default=[], description="all values it may have; a comparison with another is an error"
+    )
+    config: list[str] = Field(
+        default=[], description="paths into the model's config.json; the first one present is taken"
+    )
+    default: Scalar = Field(
+        default=None, description="value when nobody supplies one (environment variables)"
+    )
+
+
+class TableVersion(Strict):
+    """One version range of a table."""
+
+    versions: Versions = {}
+    values: list[Any] | dict[str, Any]
+
+
+class DeriveVersion(Strict):
+    """One version range of a derived fact."""
+
+    versions: Versions = {}
+    value: str
+
+
+class SourceReference(Strict):
+    """Where in the engine's package the behaviour stands."""
+
+    file: str
+    symbol: str = ""
+    versions: Versions = {}
+    note: str = ""
+
+
+class RemedyRule(Strict):
+    """One way out of a finding; exactly one of edit, upgrade, hardware and none."""
+
+    edit: dict[str, Scalar | list[Scalar]] | None = Field(
+        default=None, description="argument to its new value, or `unset`"
+    )
+    upgrade: Versions | None = None
+    hardware: str | None = None
+    none: str | None = Field(default=None, description="why there is no way out")
+    when: str | None = None
+    versions: Versions = {}
+    cost: str | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> RemedyRule:
+        kinds = [kind for kind in ("edit", "upgrade", "hardware", "none") if getattr(self, kind) is not None]
+        if len(kinds) != 1:
+            raise ValueError("a remedy is exactly one of edit, upgrade, hardware, none")
+        return self
+
+
+class TestRow(Strict):
+    """A launch line with its target, as in a cases file."""
+
+    __test__ = False  # not a pytest class
+
+    version: str
+    args: str | list[str]
+    model: str | None = None
+    gpu: str | None = None
+    flashinfer: str | None = Field(
+        default="pin", description="`pin`: what the engine version pins; null: not installed"
+    )
+    env: dict[str, str] = {}
+
+
+class Tests(Strict):
+    """Launch lines on which the rule must fire, and on which it must not."""
+
+    __test__ = False  # not a pytest class
+
+    fails: list[TestRow] = []
+    passes: list[TestRow] = []
+
+
+class FindRule(Strict):
+    """A finding."""
+
+    id: Annotated[str, Field(pattern=r"^[A-Z]{3}[0-9]{3}$")]
+    slug: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
+    title: str
+    versions: Versions = {}
+    phase: Literal[
+        "argparse",
+        "resolve",
+        "topology",
+        "environment",
+        "backend-factory",
+        "backend-init",
+        "first-decode",
+        "silent",
+    ]
+    for_each: list[Literal["target", "draft"]] | None = None
+    when: str
+    level: Literal["error", "warning", "info"]
+    message: str
+    engine_says: str | list[str] | None = None
+    remedies: list[RemedyRule] = []
+    source: SourceReference | list[SourceReference] | None = None
+    explain: str = ""
+    confirm: str = ""
+    evidence: list[str] = []
+    tests: Tests = Tests()
+
+
+class Case(Strict):
+    """One arm of a decision table."""
+
+    when: str | None = None
+    set: dict[str, Any]
+    title: str | None = None
+
+
+class SetRule(Strict):
+    """A default or an override of the engine's."""
+
+    id: Annotated[str, Field(pattern=r"^[A-Z]{3}[0-9]{3}$")] | None = None
+    slug: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
+    title: str = ""
+    versions: Versions = {}
+    when: str | None = None
+    level: Literal["warning", "info"] | None = None
+    message: str = Field(
+        default="", description="a finding of this level when the rule changes something; needs an id"
+    )
+    set: dict[str, Any] | None = None
+    cases: list[Case] | None = None
+    source: SourceReference | list[SourceReference] | None = None
+    evidence: list[str] = []
+
+    @model_validator(mode="after")
+    def _one_form(self) -> SetRule:
+        if (self.set is None) == (self.cases is None):
+            raise ValueError("exactly one of set and cases is needed")
+        if (self.level is None) != (not self.message) or (self.message and self.id is None):
+            raise ValueError("level, message and id go together")
+        return self
+
+
+def _kind(rule: object) -> str:
+    """Tell the two kinds of rule apart before validation, so that errors are about the right one."""
+    if isinstance(rule, dict):
+        return "set" if "set" in rule or "cases" in rule else "find"
+    return "set" if isinstance(rule, SetRule) else "find"
+
+
+Rule = Annotated[
+    Annotated[FindRule, Tag("find")] | Annotated[SetRule, Tag("set")],
+    Discriminator(_kind),
+]
+
+
+class RuleFile(Strict):
+    """One rule file: one subject."""
+
+    subject: str
+    facts: dict[str, FactDeclaration] = {}
+    tables: dict[str, list[TableVersion]] = {}
+    derive: dict[str, str | list[DeriveVersion]] = {}
+    rules: list[Rule] = []
+
+
+class ProgramFile(Strict):
+    """The order of an engine's rule files, and what reports show of its resolved values."""
+
+    engine: str
+    files: list[str]
+    resolved: list[str] = []
+    worlds: dict[str, list[Scalar]] = Field(default={}, description="the values to try for a fact that nobody supplied")
+    inert: list[str] = Field(default=[], description="arguments that can neither keep the engine from starting nor change decode")

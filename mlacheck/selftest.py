@@ -1,0 +1,61 @@
+"""Runs the launch lines that every rule carries as its own test."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mlacheck.cases import Cases
+
+if TYPE_CHECKING:
+    from mlacheck.ruleset.build import RuleSet
+    from mlacheck.ruleset.schema import TestRow
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How one row went."""
+
+    rule: str
+    place: str
+    expected: str  # fires | keeps still
+    row: str
+    ok: bool
+    detail: str = ""
+
+
+def run_tests(ruleset: RuleSet, names: set[str]) -> list[Result]:
+    """Run the rows of all rules, or of those named by id or slug; a rule without both kinds of row fails."""
+    cases = Cases()
+    results = []
+    for source, path, rule in ruleset.finds():
+        if names and not names & {rule.id, rule.slug}:
+            continue
+        place = f"{source.name}:{source.line(path)}"
+        if not rule.tests.fails or not rule.tests.passes:
+            missing = "row on which it fires" if not rule.tests.fails else "row on which it keeps still"
+            results.append(Result(rule.id, place, "has tests", "-", ok=False, detail=f"no {missing}"))
+        for rows, expected in ((rule.tests.fails, True), (rule.tests.passes, False)):
+            results.extend(_run(cases, ruleset.engine, rule.id, place, row, expected=expected) for row in rows)
+    return results
+
+
+def _run(cases: Cases, engine: str, rule: str, place: str, row: TestRow, *, expected: bool) -> Result:
+    args = shlex.split(row.args) if isinstance(row.args, str) else row.args
+    case: dict[str, object] = {"engine": engine, "engine_version": row.version, "args": args, "env": row.env}
+    if row.model is not None:
+        case["model"] = row.model
+    if row.gpu is not None:
+        case["gpu"] = row.gpu
+    if row.flashinfer != "pin":
+        case["flashinfer"] = row.flashinfer
+    report = cases.report(case)
+    fired = sorted({finding.id for finding in report.findings})
+    undecided = [one for one in report.undecided if one.rule == rule]
+    detail = f"found {', '.join(fired) or 'nothing'}"
+    if undecided:
+        detail += f"; undecided, needs {', '.join(undecided[0].needs)}"
+    ok = (rule in fired) is expected and not undecided
+    words = "fires" if expected else "keeps still"
+    return Result(rule, place, words, f"{row.version} {row.gpu} {row.model} {' '.join(args)}", ok=ok, detail=detail)

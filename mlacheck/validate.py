@@ -1,0 +1,338 @@
+"""The main job: one launch command and one target in, one report out. No I/O here but reading the model's config."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Final, Protocol
+
+from mlacheck.engines import Grammar
+from mlacheck.evaluation import Evaluation, known_or_none
+from mlacheck.facts import UNKNOWN, Possible, is_known, one_of
+from mlacheck.finding import Finding, Location, Problem, Remedy, Report, Resolved, Undecided
+from mlacheck.remedies.search import search
+from mlacheck.remedies.write import write_edit
+from mlacheck.ruleset.load import load_program
+from mlacheck.ruleset.machine import show
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mlacheck.engines import ArgumentProblem, Arguments
+    from mlacheck.evaluation import Edits, Outcome
+    from mlacheck.launch.command import LaunchCommand
+    from mlacheck.probes.model import ModelConfig
+    from mlacheck.probes.target import Target
+    from mlacheck.ruleset.load import Compiled
+    from mlacheck.ruleset.machine import Hit
+
+# Facts that only a probe can supply; without one they are unknown.
+_PROBED: Final = ("gpu.", "version.", "flashinfer.", "target.", "draft.")
+# What argparse itself refuses, by kind of problem.
+_PARSE_IDS: Final = {
+    "unknown-flag": "MLA001",
+    "ambiguous-flag": "MLA002",
+    "invalid-choice": "MLA003",
+    "invalid-value": "MLA004",
+    "missing-value": "MLA005",
+    "missing-required": "MLA006",
+}
+_PARSE_OTHER: Final = "MLA007"
+_MOST_COMMANDS: Final = 3
+_MODEL: Final = "model_path"
+_DRAFT: Final = "speculative_draft_model_path"
+
+
+class Models(Protocol):
+    """Finds a model's config by path or name; None when it is not known."""
+
+    def __call__(self, reference: str, /) -> ModelConfig | None:
+        """Find one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a run asks for beside the command and its target."""
+
+    model: str | None = None
+    env: Mapping[str, str] | None = None
+    remedies: bool = True
+
+
+def validate(
+    command: LaunchCommand, target: Target, models: Models, options: Options | None = None, *, id_: object = None
+) -> Report:
+    """Check one launch command against one target."""
+    return _Check(command, target, models, options or Options()).report(id_)
+
+
+@cache
+def _template(engine: str, version: str) -> dict[str, object]:
+    defaults: dict[str, object] = dict(load_program(engine, version).program.defaults)
+    for name in defaults:
+        if name.startswith(_PROBED) and defaults[name] is None:
+            defaults[name] = UNKNOWN
+    return defaults
+
+
+class _Check:
+    def __init__(self, command: LaunchCommand, target: Target, models: Models, options: Options) -> None:
+        self.command, self.target, self.options = command, target, options
+        self.compiled: Compiled = load_program(command.engine, target.rules_version)
+        self.grammar = Grammar.load(command.engine, target.rules_version)
+        self.arguments: Arguments = self.grammar.parse(command.argv, command.unknown)
+        self.assumptions = list(target.assumptions)
+        self.origins: dict[str, str] = dict(target.origins)
+        self.facts = dict(_template(command.engine, target.rules_version))
+        self.facts.update(self.arguments.values)
+        self.facts.update(target.facts())
+        self._add_environment()
+        self._add_models(models)
+        for name, given in self.arguments.given.items():
+            self.origins[name] = given.flag
+        for problem in self.arguments.problems:
+            # The engine never gets past it, so what it would have meant is not known.
+            if problem.dest is not None and problem.dest in self.facts and problem.kind != "missing-required":
+                self.facts[problem.dest] = UNKNOWN
+
+    def _add_environment(self) -> None:
+        given = {**self.command.env, **(self.options.env or {})}
+        for name, value in given.items():
+            fact = f"env.{name}"
+            if fact in self.facts:
+                self.facts[fact] = value
+                self.origins[fact] = f"{name}={value}"
+        for name in self.command.unknown_env:
+            if f"env.{name}" in self.facts and name not in (self.options.env or {}):
+                self.facts[f"env.{name}"] = UNKNOWN
+
+    def _add_models(self, models: Models) -> None:
+        reference = self.options.model or self._given(_MODEL)
+        self.model = models(reference) if isinstance(reference, str) else None
+        self._model_facts("target.", self.model)
+        draft = self._given(_DRAFT)
+        # Without a checkpoint of its own the draft is made of the target's extra layers.
+        self._model_facts("draft.", models(draft) if isinstance(draft, str) else self.model)
+        if reference is None:
+            self.assumptions.append("no model is named: --model PATH|ID supplies one")
+        elif self.model is None and isinstance(reference, str):
+            self.assumptions.append(
+                f"the config of {reference!r} is not known: --model PATH names its config.json or directory"
+            )
+
+    def _given(self, dest: str) -> object:
+        value = self.facts.get(dest)
+        return value if is_known(value) else None
+
+    def _model_facts(self, prefix: str, model: ModelConfig | None) -> None:
+        self.facts[f"{prefix}known"] = model is not None
+        if model is None:
+            return
+        for name, paths in _config_facts(self.compiled, prefix):
+            self.facts[name] = model.value(paths)
+            self.origins[name] = model.origin
+
+    def report(self, id_: object) -> Report:
+        worlds = self._worlds()
+        if len(worlds) == 1:
+            findings, undecided, resolved = self._evaluate(self.facts)
+        else:
+            findings, undecided, resolved = self._merge(worlds)
+        parse = self._parse_findings()
+        if parse:
+            findings = [replace(finding, engine_stops_here=False) for finding in findings]
+            undecided = []
+        findings = [*parse, *findings]
+        if self.target.extrapolated:
+            findings = [replace(finding, extrapolated=True) for finding in findings]
+        return Report(
+            id=id_,
+            command=self.command.text,
+            file=self.command.source.file,
+            location=Location(self.command.source.line, self.command.source.column),
+            engine=self.command.engine,
+            engine_version=self.target.engine_version,
+            target={**self.target.summary(), "model": self.model.name if self.model else None},
+            assumptions=tuple(self.assumptions),
+            verdict=self._verdict(findings, undecided),
+            findings=tuple(findings),
+            resolved=resolved,
+            undecided=tuple(undecided),
+            not_checked=self._not_checked(),
+            problems=self._problems(),
+        )
+
+    def _worlds(self) -> list[dict[str, object]]:
+        for name, values in self.compiled.program.worlds.items():
+            if not is_known(self.facts.get(name)):
+                return [{**self.facts, name: value} for value in values]
+        return [self.facts]
+
+    def _evaluate(self, facts: dict[str, object]) -> tuple[list[Finding], list[Undecided], dict[str, Resolved]]:
+        evaluation = Evaluation(self.compiled, facts, self._edit_defaults())
+        outcome = evaluation.outcome()
+        hits, stop = evaluation.independent()
+        findings = [self._finding(evaluation, outcome, hit, stop) for hit in hits]
+        undecided = [
+            Undecided(step.id or step.slug, step.title, step.level or "info", needs)
+            for step, needs in evaluation.unknown(outcome)
+        ]
+        resolved = {
+            name: Resolved(
+                known_or_none(outcome.run.value(name, outcome.facts)), evaluation.origin(name, outcome, self.origins)
+            )
+            for name in self.compiled.program.resolved
+        }
+        return findings, undecided, resolved
+
+    def _edit_defaults(self) -> Mapping[str, object]:
+        return self.grammar.defaults
+
+    def _merge(
+        self, worlds: Sequence[dict[str, object]]
+    ) -> tuple[list[Finding], list[Undecided], dict[str, Resolved]]:
+        """Keep what holds in every world; what holds in some is undecided."""
+        name = next(iter(self.compiled.program.worlds))
+        results = [self._evaluate(world) for world in worlds]
+        everywhere = set.intersection(*({finding.id for finding in found} for found, _, _ in results))
+        findings = [finding for finding in results[0][0] if finding.id in everywhere]
+        undecided: dict[str, Undecided] = {}
+        for found, waiting, _ in results:
+            for finding in found:
+                if finding.id not in everywhere and finding.level != "info":
+                    undecided.setdefault(finding.id, Undecided(finding.id, finding.message, finding.level, (name,)))
+            for one in waiting:
+                undecided.setdefault(one.rule, one)
+        resolved = {}
+        for fact in results[0][2]:
+            values = [one[fact] for _, _, one in results]
+            value = one_of(each.value for each in values)
+            origin = values[0].origin if not isinstance(value, Possible) else f"depends on {name}"
+            resolved[fact] = Resolved(known_or_none(value), origin)
+        return findings, list(undecided.values()), resolved
+
+    def _finding(self, evaluation: Evaluation, outcome: Outcome, hit: Hit, stop: Hit | None) -> Finding:
+        step = evaluation.step(hit)
+        because = []
+        location = None
+        for name, value in hit.values:
+            if not is_known(value):
+                continue
+            because.append(f"{name} = {show(value)} ({evaluation.origin(name, outcome, self.origins)})")
+            if location is None and name in self.arguments.given:
+                location = self._location(self.arguments.given[name].index)
+        return Finding(
+            id=step.id or step.slug,
+            slug=step.slug,
+            level=step.level or "info",
+            phase=step.phase,
+            message=hit.message,
+            because=tuple(because),
+            location=location,
+            engine_stops_here=hit is stop,
+            engine_message=step.engine_says[0] if step.engine_says else None,
+            remedies=self._remedies(evaluation, outcome, hit) if step.level == "error" else (),
+            source=step.source or None,
+            evidence=step.evidence,
+            confirm=step.confirm or None,
+        )
+
+    def _location(self, index: int) -> Location | None:
+        if index >= len(self.command.words):
+            return None
+        word = self.command.words[index]
+        return Location(word.line, word.column)
+
+    def _remedies(self, evaluation: Evaluation, outcome: Outcome, hit: Hit) -> tuple[Remedy, ...]:
+        remedies: list[Remedy] = []
+        if self.options.remedies:
+            costs = {repr(r["edit"]): r.get("cost") for r in evaluation.step(hit).remedies if "edit" in r}
+            seen: list[Edits] = []
+            for edits in search(evaluation, hit):
+                if edits not in seen and len(seen) < _MOST_COMMANDS:
+                    seen.append(edits)
+                    remedies.append(self._edit_remedy(edits, costs))
+        for remedy in evaluation.step(hit).remedies:
+            if not evaluation.applies(remedy, outcome.facts):
+                continue
+            cost = remedy.get("cost")
+            if "upgrade" in remedy:
+                wanted = ", ".join(f"{name} {range_}" for name, range_ in remedy["upgrade"].items())
+                remedies.append(Remedy("upgrade", f"install {wanted}", cost=cost))
+            elif "hardware" in remedy:
+                remedies.append(Remedy("hardware", f"run it on {remedy['hardware']}", cost=cost))
+            elif "none" in remedy:
+                remedies.append(Remedy("none", str(remedy["none"]), cost=cost))
+        if not remedies and self.options.remedies:
+            remedies.append(Remedy("none", "no change of up to three flags that the rules know makes this line pass"))
+        return tuple(remedies)
+
+    def _edit_remedy(self, edits: Edits, costs: Mapping[str, object]) -> Remedy:
+        text, command = write_edit(self.command, self.arguments, self.grammar, edits)
+        cost = next((cost for edit, cost in costs.items() if edit == repr(edits)), None)
+        return Remedy("edit", text, command, dict(edits), None if cost is None else str(cost))
+
+    def _parse_findings(self) -> list[Finding]:
+        return [
+            Finding(
+                id=_PARSE_IDS.get(problem.kind, _PARSE_OTHER),
+                slug=problem.kind,
+                level="error",
+                phase="argparse",
+                message=problem.message,
+                location=self._location(problem.index) if problem.index is not None else None,
+                engine_stops_here=number == 0,
+                engine_message=problem.engine_message,
+                remedies=self._parse_remedies(problem),
+            )
+            for number, problem in enumerate(self.arguments.problems)
+        ]
+
+    def _parse_remedies(self, problem: ArgumentProblem) -> tuple[Remedy, ...]:
+        if problem.suggestions:
+            return tuple(Remedy("edit", f"did you mean {one}?") for one in problem.suggestions)
+        return (Remedy("none", "no close spelling is known for this version: remove it, or check `--help` of the engine"),)
+
+    def _verdict(self, findings: Sequence[Finding], undecided: Sequence[Undecided]) -> str:
+        levels = {finding.level for finding in findings}
+        if "error" in levels:
+            return "error"
+        open_ = any(one.level == "error" for one in undecided)
+        if open_ or self.target.extrapolated or self._lost_words():
+            return "unknown"
+        return "warning" if "warning" in levels else "ok"
+
+    def _lost_words(self) -> bool:
+        return any(word.unknown and word.splits for word in self.command.words)
+
+    def _problems(self) -> tuple[Problem, ...]:
+        return tuple(
+            Problem(
+                "unresolved-variable",
+                f"{word.text} depends on {', '.join(word.unknown)}, which this text does not settle",
+                "give the value in the line, or set the variable in the same text",
+                Location(word.line, word.column),
+            )
+            for word in self.command.words
+            if word.unknown
+        )
+
+    def _not_checked(self) -> tuple[str, ...]:
+        program = self.compiled.program
+        unread = [
+            given.flag
+            for name, given in self.arguments.given.items()
+            if name not in program.reads and name not in program.inert
+        ]
+        notes = [f"{', '.join(unread)}: no rule reads it"] if unread else []
+        return (*notes, "memory")
+
+
+@cache
+def _config_names(engine: str, version: str, prefix: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    declarations = load_program(engine, version).program.declarations
+    return tuple((name, one.config) for name, one in declarations.items() if one.config and name.startswith(prefix))
+
+
+def _config_facts(compiled: Compiled, prefix: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return _config_names(compiled.program.engine, compiled.program.version, prefix)

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from mlacheck.facts import UNKNOWN
+from mlacheck.ruleset.build import build, read_ruleset
+from mlacheck.ruleset.expression import Declaration
+from mlacheck.ruleset.load import Compiled, _execute
+from mlacheck.ruleset.generate import module_text
+from mlacheck.ruleset.load import from_module
+from mlacheck.ruleset.machine import Run
+
+ARGUMENTS = {
+    "dcp_size": Declaration("int"),
+    "page_size": Declaration("int"),
+    "backend": Declaration("str", ("fa3", "triton", "trtllm_mla", "flashinfer")),
+    "decode": Declaration("str", ("fa3", "triton", "trtllm_mla", "flashinfer")),
+    "algorithm": Declaration("str"),
+}
+DEFAULTS = {"dcp_size": 1, "page_size": None, "backend": None, "decode": None, "algorithm": None}
+FACTS = """
+facts:
+  gpu.sm: {type: int}
+  is_mla: {type: bool}
+  version.flashinfer: {type: version}
+  parameters: {type: set}
+"""
+
+
+class Rules:
+    """Writes rule files and builds programs from them."""
+
+    def __init__(self, root):
+        self.root = root
+        (root / "toy").mkdir()
+
+    def read(self, text: str, order: str = ""):
+        (self.root / "toy" / "program.yaml").write_text(f"engine: toy\nfiles: [a.yaml]\n{order}")
+        (self.root / "toy" / "a.yaml").write_text("subject: toy\n" + textwrap.dedent(text))
+        return read_ruleset(self.root, "toy")
+
+    def compile(self, text: str, version: str = "1.0", order: str = "") -> Compiled:
+        if "facts:" not in text:
+            text = FACTS + textwrap.dedent(text)
+        program = build(self.read(text, order), version, ARGUMENTS, DEFAULTS)
+        return from_module(_execute("toy", module_text(program, "none")))
+
+    def run(self, text: str, version: str = "1.0", **facts):
+        compiled = self.compile(text, version)
+        values = {**compiled.program.defaults, **{name.replace("__", "."): value for name, value in facts.items()}}
+        run = Run(compiled.program, compiled.scope)
+        compiled.run(values, run)
+        return values, run
+
+
+@pytest.fixture
+def rules(tmp_path):
+    return Rules(tmp_path)
+
+
+@pytest.fixture
+def unknown():
+    return UNKNOWN

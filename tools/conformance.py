@@ -1,0 +1,195 @@
+"""Replay recorded verdicts of the real engine and count where the rules differ.
+
+A recorded line: {id, kind, model, gpu, flashinfer, args, env, verdict, stage, message, where, backends, resolved, ...}.
+`model` and `@name` in args are folders with a config.json under --models.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import re
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from mlacheck.cases import Cases
+from mlacheck.finding import START_UP_PHASES
+from mlacheck.ruleset.load import load_program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from mlacheck.finding import Finding, Report
+
+RECORDED: Final = Path(__file__).parent.parent / "tests" / "conformance"
+KINDS: Final = ("false OK", "false alarm", "wrong reason", "undecided", "wrong value")
+# Facts the reports name beside the engine's own arguments.
+_BACKENDS: Final = ("prefill_backend", "decode_backend")
+
+
+@dataclass
+class Tally:
+    """Counts and the differing cases of one version."""
+
+    version: str
+    cases: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    rows: list[tuple[str, dict[str, Any], str]] = field(default_factory=list)
+
+    def add(self, kind: str, row: dict[str, Any], detail: str) -> None:
+        """Count one difference."""
+        self.counts[kind] += 1
+        self.rows.append((kind, row, detail))
+
+
+def rows_of(path: Path) -> Iterator[dict[str, Any]]:
+    """Read recorded verdicts, gzipped or not."""
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            row = json.loads(line)
+            yield _flat(row) if "case" in row and "result" in row else row
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    """Bring the oracle's own output into the recorded form."""
+    return {"kind": "own", "env": {}, **row["case"], **row["result"]}
+
+
+def case_of(row: dict[str, Any], version: str, models: Path) -> dict[str, Any]:
+    """Make the case of a recorded row."""
+    args = [str(models / arg[1:]) if arg.startswith("@") else arg for arg in row["args"]]
+    model = row.get("model")
+    if model is not None:
+        path = str(models / model) if (models / model).exists() else model
+        if path == "none":
+            path = "none"
+        args = ["--model-path", path, *args]
+    case = {"id": row["id"], "engine_version": version, "gpu": row["gpu"], "gpu_count": 8, "args": args}
+    return case | {"flashinfer": row["flashinfer"], "env": row.get("env") or {}}
+
+
+def refusal(report: Report) -> Finding | None:
+    """Give the finding at which the engine would stop."""
+    for finding in report.findings:
+        if finding.engine_stops_here:
+            return finding
+    errors = [f for f in report.findings if f.level == "error" and f.phase in START_UP_PHASES]
+    return errors[0] if errors else None
+
+
+def compare(tally: Tally, row: dict[str, Any], report: Report) -> None:
+    """Count how one report differs from the recorded verdict."""
+    if row["verdict"] not in {"ok", "error"}:
+        return
+    tally.cases += 1
+    stop = refusal(report)
+    if row["verdict"] == "error":
+        if stop is None:
+            kind = "undecided" if report.verdict == "unknown" else "false OK"
+            needs = sorted({need for one in report.undecided if one.level == "error" for need in one.needs})
+            tally.add(kind, row, f"{_told(row)}  needs {needs}" if kind == "undecided" else _told(row))
+        elif not same_reason(row, stop, tally.version):
+            tally.add("wrong reason", row, f"{_told(row)} <> {stop.id} {stop.message[:100]}")
+        return
+    if stop is not None:
+        tally.add("false alarm", row, f"{stop.id} {stop.message[:120]}")
+        return
+    if report.verdict == "unknown":
+        waiting = [f"{one.rule}({','.join(one.needs)})" for one in report.undecided if one.level == "error"]
+        tally.add("undecided", row, " ".join(waiting[:4]))
+    for name, expected, found in differing(row, report):
+        tally.add("wrong value", row, f"{name}: engine {expected!r}, ours {found!r}")
+
+
+def differing(row: dict[str, Any], report: Report) -> Iterator[tuple[str, object, object]]:
+    """Yield each resolved value that differs."""
+    for name, expected in (row.get("resolved") or {}).items():
+        one = report.resolved.get(name)
+        if one is not None and one.value != expected:
+            yield name, expected, one.value
+    for name, expected in zip(_BACKENDS, row.get("backends") or (), strict=False):
+        one = report.resolved.get(name)
+        if one is not None and one.value != expected:
+            yield name, expected, one.value
+
+
+def same_reason(row: dict[str, Any], stop: Finding, version: str) -> bool:
+    """Tell whether the rule is about the guard that fired: same text, in the same file when the rule names one."""
+    message = row.get("message") or ""
+    if row.get("stage") == "parse":
+        return stop.phase == "argparse" and (stop.engine_message or "") in message
+    step = next((s for s in load_program("sglang", version).program.steps if s.id == stop.id), None)
+    if step is None:
+        return False
+    said = any(_flat_text(text) in _flat_text(message) for text in step.engine_says) if message else True
+    where = (row.get("where") or "").split(":")[0].removeprefix("sglang/")
+    file = step.source.split("::")[0].removeprefix("sglang/")
+    return said and bool(step.engine_says or not message) and (not file or not where or where.endswith(file))
+
+
+def _flat_text(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+def _told(row: dict[str, Any]) -> str:
+    where = (row.get("where") or "").replace("sglang/srt/", "")
+    return f"{row['stage']} {row['exc_type']} {where}: {(row['message'] or '')[:140]}"
+
+
+def replay(version: str, rows: Iterable[dict[str, Any]], models: Path) -> Tally:
+    """Check every recorded row of a version."""
+    tally = Tally(version)
+    cases = Cases()
+    for row in rows:
+        compare(tally, row, cases.report(case_of(row, version, models)))
+    return tally
+
+
+def table(tallies: Iterable[Tally]) -> str:
+    """Lay the counts out as a table."""
+    lines = ["version    cases  " + "  ".join(kind.rjust(12) for kind in KINDS)]
+    lines.extend(
+        f"{one.version:9}  {one.cases:5}  " + "  ".join(str(one.counts[kind]).rjust(12) for kind in KINDS) for one in tallies
+    )
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Print the table and the differing cases."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="*", type=Path, help="recorded verdicts (default: those in tests/conformance)")
+    parser.add_argument("--version", action="append", help="only this engine version; repeatable")
+    parser.add_argument("--models", type=Path, default=RECORDED / "models")
+    parser.add_argument("--show", type=int, default=25, metavar="N", help="differing cases to show")
+    parser.add_argument("--kind", action="append", choices=KINDS, help="show only these kinds")
+    parser.add_argument("--match", default="", help="show only differences whose text contains this")
+    parser.add_argument("--as-version", help="engine version of files whose name does not begin with it")
+    given = parser.parse_args()
+    files = given.files or sorted((RECORDED / "recorded").glob("*.jsonl.gz"))
+    tallies = []
+    for path in files:
+        version = given.as_version or re.match(r"\d+(\.\d+)*", path.name)[0]  # type: ignore[index]  # named so
+        if not given.version or version in given.version:
+            tallies.append(replay(version, rows_of(path), given.models))
+    print(table(tallies))
+    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for tally in tallies:
+        for kind, row, detail in tally.rows:
+            if (not given.kind or kind in given.kind) and given.match in detail:
+                groups.setdefault((tally.version, kind, detail), []).append(row)
+    for (version, kind, detail), rows in sorted(groups.items(), key=lambda item: -len(item[1]))[: given.show]:
+        row = rows[0]
+        print(f"\n{len(rows)}x {version} {kind}: {detail}\n   {row['id']} {row['model']} {row['gpu']} fi={row['flashinfer']} "
+              f"{' '.join(row['args'])} {row.get('env') or ''}")
+    return 1 if any(tally.rows for tally in tallies) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
