@@ -14,8 +14,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from mlacheck.finding import Report
+    from mlacheck.probes.model import ModelConfig, ModelProblem
 
-_KEYS: Final = {"id", "engine", "engine_version", "model", "gpu", "gpu_count", "nodes", "flashinfer", "args", "env"}
+_KEYS: Final = {
+    "id",
+    "engine",
+    "engine_version",
+    "model",
+    "gpu",
+    "gpu_count",
+    "nodes",
+    "flashinfer",
+    "args",
+    "env",
+}
 # Fields of recorded verdicts, which may ride along.
 _TEXTS: Final = ("engine", "engine_version", "model", "gpu", "flashinfer")
 
@@ -35,6 +47,7 @@ class Cases:
 
     remedies: bool = False
     _sessions: dict[tuple[Any, ...], Session] = field(default_factory=dict)
+    _models: dict[str, ModelConfig | ModelProblem] = field(default_factory=dict)
 
     def check(self, lines: Iterable[str]) -> Iterator[Report | CaseProblem]:
         """Yield a report (or what is wrong with the line) for every non-empty line, in order."""
@@ -68,7 +81,9 @@ class Cases:
         key = (flags, case.get("model"), tuple(sorted(env.items())))
         session = self._sessions.get(key)
         if session is None:
-            session = Session(flags, model=case.get("model"), env=env, remedies=self.remedies)
+            session = Session(
+                flags, model=case.get("model"), env=env, remedies=self.remedies, _models=self._models
+            )
             self._sessions[key] = session
         if isinstance(args, str):
             from mlacheck.launch import parse_text  # shell text is the exception in cases
@@ -78,7 +93,9 @@ class Cases:
                 return session.check(result.commands[0], result.problems, id_=case.get("id"))
             args = args.split()
         words = tuple(Word(text=word) for word in args)
-        command = LaunchCommand(engine=case.get("engine", "sglang"), entry="flags", words=words, text=" ".join(args))
+        command = LaunchCommand(
+            engine=case.get("engine", "sglang"), entry="flags", words=words, text=" ".join(args)
+        )
         return session.check(command, id_=case.get("id"))
 
 

@@ -89,7 +89,9 @@ class Evaluation:
             remedy = next(self.curing_edits(hit, edits), None)
             if remedy is None:
                 # No edit cures it: what reads the same arguments is taken to hang on it.
-                alive = frozenset(step for step in alive if step in kept or not self._shares_arguments(hit, step))
+                alive = frozenset(
+                    step for step in alive if step in kept or not self._shares_arguments(hit, step)
+                )
             else:
                 edits = {**edits, **remedy}
                 alive = alive & (self.outcome(edits).fired | kept)
@@ -98,7 +100,8 @@ class Evaluation:
         said = [
             hit
             for position, hit in enumerate(outcome.run.hits)
-            if hit.step in kept or (self.step(hit).level != "error" and (position < first or hit.step in alive))
+            if hit.step in kept
+            or (self.step(hit).level != "error" and (position < first or hit.step in alive))
         ]
         return said, stop
 

@@ -60,7 +60,7 @@ def one_of(values: Iterable[object]) -> object:
     for value in values:
         options = value.options if isinstance(value, Possible) else (value,)
         for option in options:
-            if option is UNKNOWN:
+            if isinstance(option, Unknown):
                 return UNKNOWN
             if not any(type(option) is type(other) and option == other for other in seen):
                 seen.append(option)

@@ -37,7 +37,9 @@ def run_tests(ruleset: RuleSet, names: set[str]) -> list[Result]:
             missing = "row on which it fires" if not rule.tests.fails else "row on which it keeps still"
             results.append(Result(rule.id, place, "has tests", "-", ok=False, detail=f"no {missing}"))
         for rows, expected in ((rule.tests.fails, True), (rule.tests.passes, False)):
-            results.extend(_run(cases, ruleset.engine, rule.id, place, row, expected=expected) for row in rows)
+            results.extend(
+                _run(cases, ruleset.engine, rule.id, place, row, expected=expected) for row in rows
+            )
     return results
 
 
@@ -58,4 +60,6 @@ def _run(cases: Cases, engine: str, rule: str, place: str, row: TestRow, *, expe
         detail += f"; undecided, needs {', '.join(undecided[0].needs)}"
     ok = (rule in fired) is expected and not undecided
     words = "fires" if expected else "keeps still"
-    return Result(rule, place, words, f"{row.version} {row.gpu} {row.model} {' '.join(args)}", ok=ok, detail=detail)
+    return Result(
+        rule, place, words, f"{row.version} {row.gpu} {row.model} {' '.join(args)}", ok=ok, detail=detail
+    )

@@ -5,52 +5,66 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from mlacheck.finding import Location, Problem, Report
+from mlacheck.finding import Location, Problem
 from mlacheck.probes.model import ModelConfig, ModelProblem, find_model
-from mlacheck.probes.target import LaunchHints, Target, TargetFlags, resolve_target
-from mlacheck.ruleset.load import Compiled, load_extended, load_program
-from mlacheck.validate import Options, validate
+from mlacheck.probes.target import LaunchHints, TargetFlags, resolve_target
+from mlacheck.ruleset.load import load_extended, load_program
+from mlacheck.validate import Checker, Options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from mlacheck.finding import Report
     from mlacheck.launch.command import LaunchCommand, LaunchProblem
+    from mlacheck.probes.machine import Machine
 
 
 @dataclass
 class Session:
-    """Checks launch commands against what the caller says of the target."""
+    """Checks launch commands against what the caller says of the target, and what `machine` shows, if given."""
 
     flags: TargetFlags
     model: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)
+    machine: Machine | None = None
     extra_rules: tuple[Path, ...] = ()
     remedies: bool = True
     _models: dict[str, ModelConfig | ModelProblem] = field(default_factory=dict)
-    _targets: dict[tuple[TargetFlags, str | None, str], Target] = field(default_factory=dict)
+    _checkers: dict[tuple[object, ...], Checker] = field(default_factory=dict)
 
     def check(
         self, command: LaunchCommand, problems: Iterable[LaunchProblem] = (), *, id_: object = None
     ) -> Report:
         """Check one command; `problems` of the text it came from go into its report."""
-        target = self.target(command)
-        options = Options(self.model, self.env, self.remedies)
-        report = validate(command, target, self._program(command.engine, target), self.find_model, options, id_=id_)
-        told = [
-            Problem(one.kind, one.message, one.hint, Location(one.line, one.column))
-            for one in problems
-        ]
+        report = self.checker(command).check(command, Options(self.model, self.env, self.remedies), id_=id_)
+        told = [Problem(one.kind, one.message, one.hint, Location(one.line, one.column)) for one in problems]
         return replace(report, problems=(*told, *report.problems)) if told else report
 
-    def target(self, command: LaunchCommand) -> Target:
-        """Resolve what a command will run on."""
-        key = (self.flags, command.image, command.engine)
-        target = self._targets.get(key)
-        if target is None:
-            hints = LaunchHints(image=command.image)
-            target = self._targets[key] = resolve_target(command.engine, self.flags, hints)
-        return target
+    def checker(self, command: LaunchCommand) -> Checker:
+        """Give what checks commands of this engine with these hints about its target."""
+        visible = command.env.get("CUDA_VISIBLE_DEVICES")
+        key = (command.engine, command.image, visible)
+        checker = self._checkers.get(key)
+        if checker is None:
+            env = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+            hints = LaunchHints(image=command.image, env=env)
+            target = resolve_target(command.engine, self.flags, hints, machine=self.machine)
+            if not target.rules_version:
+                raise ValueError(command.engine)
+            if self.extra_rules:
+                compiled = load_extended(command.engine, target.rules_version, self.extra_rules)
+            else:
+                compiled = load_program(command.engine, target.rules_version)
+            checker = self._checkers[key] = Checker(compiled, target, self.find_model)
+        return checker
+
+    def model_of(self, report: Report) -> ModelConfig | None:
+        """Give the config of the model that a report is about."""
+        named = report.resolved.get("model_path")
+        reference = self.model or (named.value if named else None)
+        found = self.find_model(reference) if isinstance(reference, str) else None
+        return found if isinstance(found, ModelConfig) else None
 
     def find_model(self, reference: str) -> ModelConfig | ModelProblem:
         """Find a model's config once."""
@@ -58,8 +72,3 @@ class Session:
         if found is None:
             found = self._models[reference] = find_model(reference)
         return found
-
-    def _program(self, engine: str, target: Target) -> Compiled:
-        if self.extra_rules:
-            return load_extended(engine, target.rules_version, self.extra_rules)
-        return load_program(engine, target.rules_version)

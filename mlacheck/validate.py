@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING, Final, Protocol
 
 from mlacheck.engines import Grammar
 from mlacheck.evaluation import Evaluation, known_or_none
 from mlacheck.facts import UNKNOWN, Possible, is_known, one_of
 from mlacheck.finding import Finding, Location, Problem, Remedy, Report, Resolved, Undecided
+from mlacheck.probes.config import first_value
+from mlacheck.probes.model import ModelProblem
 from mlacheck.remedies.search import search
 from mlacheck.remedies.write import write_edit
-from mlacheck.ruleset.load import load_program
 from mlacheck.ruleset.machine import show
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ _DRAFT: Final = "speculative_draft_model_path"
 
 
 class Models(Protocol):
-    """Finds a model's config by path or name; None when it is not known."""
+    """Finds a model's config by path or name, or says why it is not known."""
 
-    def __call__(self, reference: str, /) -> ModelConfig | None:
+    def __call__(self, reference: str, /) -> ModelConfig | ModelProblem:
         """Find one."""
 
 
@@ -59,35 +59,52 @@ class Options:
     remedies: bool = True
 
 
-def validate(
-    command: LaunchCommand, target: Target, models: Models, options: Options | None = None, *, id_: object = None
-) -> Report:
-    """Check one launch command against one target."""
-    return _Check(command, target, models, options or Options()).report(id_)
+class Checker:
+    """Checks launch commands of one engine version on one target; what commands share is prepared once."""
 
+    def __init__(self, compiled: Compiled, target: Target, models: Models) -> None:
+        self.compiled, self.target, self.models = compiled, target, models
+        self.engine, self.version = compiled.program.engine, compiled.program.version
+        self.grammar = Grammar.load(self.engine, self.version)
+        self.origins = target.origins
+        self.summary = target.summary()
+        self.facts: dict[str, object] = dict(compiled.program.defaults)
+        for name, value in self.facts.items():
+            if value is None and name.startswith(_PROBED):
+                self.facts[name] = UNKNOWN
+        self.facts.update((name, value) for name, value in target.facts().items() if name in self.facts)
+        self._model_facts: dict[tuple[str, str | None], dict[str, object]] = {}
 
-@cache
-def _template(engine: str, version: str) -> dict[str, object]:
-    defaults: dict[str, object] = dict(load_program(engine, version).program.defaults)
-    for name in defaults:
-        if name.startswith(_PROBED) and defaults[name] is None:
-            defaults[name] = UNKNOWN
-    return defaults
+    def check(self, command: LaunchCommand, options: Options | None = None, *, id_: object = None) -> Report:
+        """Check one launch command."""
+        return _Check(self, command, options or Options()).report(id_)
+
+    def model_facts(self, prefix: str, model: ModelConfig | None) -> dict[str, object]:
+        """Give the facts of a model's config under `target.` or `draft.`."""
+        key = (prefix, model.ref if model else None)
+        facts = self._model_facts.get(key)
+        if facts is None:
+            facts = self._model_facts[key] = {f"{prefix}known": model is not None}
+            for name, declared in self.compiled.program.declarations.items():
+                if model is not None and declared.config and name.startswith(prefix):
+                    facts[name] = first_value(model.config, declared.config, declared.type)
+        return facts
 
 
 class _Check:
-    def __init__(self, command: LaunchCommand, target: Target, models: Models, options: Options) -> None:
-        self.command, self.target, self.options = command, target, options
-        self.compiled: Compiled = load_program(command.engine, target.rules_version)
-        self.grammar = Grammar.load(command.engine, target.rules_version)
+    """The work on one command."""
+
+    def __init__(self, checker: Checker, command: LaunchCommand, options: Options) -> None:
+        self.checker, self.command, self.options = checker, command, options
+        self.target, self.compiled, self.grammar = checker.target, checker.compiled, checker.grammar
         self.arguments: Arguments = self.grammar.parse(command.argv, command.unknown)
-        self.assumptions = list(target.assumptions)
-        self.origins: dict[str, str] = dict(target.origins)
-        self.facts = dict(_template(command.engine, target.rules_version))
+        self.assumptions = list(self.target.assumptions)
+        self.problems = [Problem(one.name, one.message, one.hint) for one in self.target.problems]
+        self.origins: dict[str, str] = dict(checker.origins)
+        self.facts = checker.facts.copy()
         self.facts.update(self.arguments.values)
-        self.facts.update(target.facts())
         self._add_environment()
-        self._add_models(models)
+        self._add_models()
         for name, given in self.arguments.given.items():
             self.origins[name] = given.flag
         for problem in self.arguments.problems:
@@ -106,31 +123,31 @@ class _Check:
             if f"env.{name}" in self.facts and name not in (self.options.env or {}):
                 self.facts[f"env.{name}"] = UNKNOWN
 
-    def _add_models(self, models: Models) -> None:
+    def _add_models(self) -> None:
         reference = self.options.model or self._given(_MODEL)
-        self.model = models(reference) if isinstance(reference, str) else None
-        self._model_facts("target.", self.model)
+        self.model = self._add_model("target.", reference)
         draft = self._given(_DRAFT)
-        # Without a checkpoint of its own the draft is made of the target's extra layers.
-        self._model_facts("draft.", models(draft) if isinstance(draft, str) else self.model)
-        if reference is None:
+        if draft is None:
+            # Without a checkpoint of its own the draft is made of the target's extra layers.
+            self.facts.update(self.checker.model_facts("draft.", self.model))
+        else:
+            self._add_model("draft.", draft)
+        if reference is None and is_known(self.facts.get(_MODEL)):
             self.assumptions.append("no model is named: --model PATH|ID supplies one")
-        elif self.model is None and isinstance(reference, str):
-            self.assumptions.append(
-                f"the config of {reference!r} is not known: --model PATH names its config.json or directory"
-            )
+
+    def _add_model(self, prefix: str, reference: object) -> ModelConfig | None:
+        found = self.checker.models(reference) if isinstance(reference, str) else None
+        model = None if isinstance(found, ModelProblem) else found
+        if isinstance(found, ModelProblem):
+            self.problems.append(Problem(found.kind, found.message, found.hint))
+        self.facts.update(self.checker.model_facts(prefix, model))
+        if model is not None:
+            self.origins[prefix] = model.origin
+        return model
 
     def _given(self, dest: str) -> object:
         value = self.facts.get(dest)
         return value if is_known(value) else None
-
-    def _model_facts(self, prefix: str, model: ModelConfig | None) -> None:
-        self.facts[f"{prefix}known"] = model is not None
-        if model is None:
-            return
-        for name, paths in _config_facts(self.compiled, prefix):
-            self.facts[name] = model.value(paths)
-            self.origins[name] = model.origin
 
     def report(self, id_: object) -> Report:
         worlds = self._worlds()
@@ -152,7 +169,7 @@ class _Check:
             location=Location(self.command.source.line, self.command.source.column),
             engine=self.command.engine,
             engine_version=self.target.engine_version,
-            target={**self.target.summary(), "model": self.model.name if self.model else None},
+            target={**self.checker.summary, "model": self.model.name if self.model else None},
             assumptions=tuple(self.assumptions),
             verdict=self._verdict(findings, undecided),
             findings=tuple(findings),
@@ -168,7 +185,9 @@ class _Check:
                 return [{**self.facts, name: value} for value in values]
         return [self.facts]
 
-    def _evaluate(self, facts: dict[str, object]) -> tuple[list[Finding], list[Undecided], dict[str, Resolved]]:
+    def _evaluate(
+        self, facts: dict[str, object]
+    ) -> tuple[list[Finding], list[Undecided], dict[str, Resolved]]:
         evaluation = Evaluation(self.compiled, facts, self._edit_defaults())
         outcome = evaluation.outcome()
         hits, stop = evaluation.independent()
@@ -179,7 +198,8 @@ class _Check:
         ]
         resolved = {
             name: Resolved(
-                known_or_none(outcome.run.value(name, outcome.facts)), evaluation.origin(name, outcome, self.origins)
+                known_or_none(outcome.run.value(name, outcome.facts)),
+                evaluation.origin(name, outcome, self.origins),
             )
             for name in self.compiled.program.resolved
         }
@@ -200,7 +220,9 @@ class _Check:
         for found, waiting, _ in results:
             for finding in found:
                 if finding.id not in everywhere and finding.level != "info":
-                    undecided.setdefault(finding.id, Undecided(finding.id, finding.message, finding.level, (name,)))
+                    undecided.setdefault(
+                        finding.id, Undecided(finding.id, finding.message, finding.level, (name,))
+                    )
             for one in waiting:
                 undecided.setdefault(one.rule, one)
         resolved = {}
@@ -264,13 +286,15 @@ class _Check:
             elif "none" in remedy:
                 remedies.append(Remedy("none", str(remedy["none"]), cost=cost))
         if not remedies and self.options.remedies:
-            remedies.append(Remedy("none", "no change of up to three flags that the rules know makes this line pass"))
+            remedies.append(
+                Remedy("none", "no change of up to three flags that the rules know makes this line pass")
+            )
         return tuple(remedies)
 
     def _edit_remedy(self, edits: Edits, costs: Mapping[str, object]) -> Remedy:
-        text, command = write_edit(self.command, self.arguments, self.grammar, edits)
+        text, edited = write_edit(self.command, self.arguments, self.grammar, edits)
         cost = next((cost for edit, cost in costs.items() if edit == repr(edits)), None)
-        return Remedy("edit", text, command, dict(edits), None if cost is None else str(cost))
+        return Remedy("edit", text, edited.text, dict(edits), None if cost is None else str(cost))
 
     def _parse_findings(self) -> list[Finding]:
         return [
@@ -291,7 +315,12 @@ class _Check:
     def _parse_remedies(self, problem: ArgumentProblem) -> tuple[Remedy, ...]:
         if problem.suggestions:
             return tuple(Remedy("edit", f"did you mean {one}?") for one in problem.suggestions)
-        return (Remedy("none", "no close spelling is known for this version: remove it, or check `--help` of the engine"),)
+        return (
+            Remedy(
+                "none",
+                "no close spelling is known for this version: remove it, or check `--help` of the engine",
+            ),
+        )
 
     def _verdict(self, findings: Sequence[Finding], undecided: Sequence[Undecided]) -> str:
         levels = {finding.level for finding in findings}
@@ -306,7 +335,7 @@ class _Check:
         return any(word.unknown and word.splits for word in self.command.words)
 
     def _problems(self) -> tuple[Problem, ...]:
-        return tuple(
+        unresolved = [
             Problem(
                 "unresolved-variable",
                 f"{word.text} depends on {', '.join(word.unknown)}, which this text does not settle",
@@ -315,7 +344,8 @@ class _Check:
             )
             for word in self.command.words
             if word.unknown
-        )
+        ]
+        return (*self.problems, *unresolved)
 
     def _not_checked(self) -> tuple[str, ...]:
         program = self.compiled.program
@@ -326,13 +356,3 @@ class _Check:
         ]
         notes = [f"{', '.join(unread)}: no rule reads it"] if unread else []
         return (*notes, "memory")
-
-
-@cache
-def _config_names(engine: str, version: str, prefix: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    declarations = load_program(engine, version).program.declarations
-    return tuple((name, one.config) for name, one in declarations.items() if one.config and name.startswith(prefix))
-
-
-def _config_facts(compiled: Compiled, prefix: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    return _config_names(compiled.program.engine, compiled.program.version, prefix)

@@ -156,7 +156,8 @@ def table(tallies: Iterable[Tally]) -> str:
     """Lay the counts out as a table."""
     lines = ["version    cases  " + "  ".join(kind.rjust(12) for kind in KINDS)]
     lines.extend(
-        f"{one.version:9}  {one.cases:5}  " + "  ".join(str(one.counts[kind]).rjust(12) for kind in KINDS) for one in tallies
+        f"{one.version:9}  {one.cases:5}  " + "  ".join(str(one.counts[kind]).rjust(12) for kind in KINDS)
+        for one in tallies
     )
     return "\n".join(lines)
 
@@ -164,7 +165,9 @@ def table(tallies: Iterable[Tally]) -> str:
 def main() -> int:
     """Print the table and the differing cases."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("files", nargs="*", type=Path, help="recorded verdicts (default: those in tests/conformance)")
+    parser.add_argument(
+        "files", nargs="*", type=Path, help="recorded verdicts (default: those in tests/conformance)"
+    )
     parser.add_argument("--version", action="append", help="only this engine version; repeatable")
     parser.add_argument("--models", type=Path, default=RECORDED / "models")
     parser.add_argument("--show", type=int, default=25, metavar="N", help="differing cases to show")
@@ -186,8 +189,10 @@ def main() -> int:
                 groups.setdefault((tally.version, kind, detail), []).append(row)
     for (version, kind, detail), rows in sorted(groups.items(), key=lambda item: -len(item[1]))[: given.show]:
         row = rows[0]
-        print(f"\n{len(rows)}x {version} {kind}: {detail}\n   {row['id']} {row['model']} {row['gpu']} fi={row['flashinfer']} "
-              f"{' '.join(row['args'])} {row.get('env') or ''}")
+        print(
+            f"\n{len(rows)}x {version} {kind}: {detail}\n   {row['id']} {row['model']} {row['gpu']} fi={row['flashinfer']} "
+            f"{' '.join(row['args'])} {row.get('env') or ''}"
+        )
     return 1 if any(tally.rows for tally in tallies) else 0
 
 

@@ -1,4 +1,4 @@
-"""Records FlashInfer's signatures: reads wheels or unzipped trees and writes rules/flashinfer/signatures.json.
+"""Records FlashInfer's signatures from wheels or unzipped trees in rules/flashinfer/signatures.json.
 
 Usage: python tools/extract_flashinfer.py [--out FILE] WHEEL_OR_TREE...
 A tree is a folder that holds `flashinfer/`, its version read from the METADATA beside it.
@@ -49,7 +49,8 @@ def read_release(release: Path) -> tuple[Version, dict[str, Any]]:
         wanted = [
             name
             for name in wheel.namelist()
-            if (name.startswith("flashinfer/") and name.endswith(".py")) or name.endswith(".dist-info/METADATA")
+            if (name.startswith("flashinfer/") and name.endswith(".py"))
+            or name.endswith(".dist-info/METADATA")
         ]
         wheel.extractall(folder, wanted)
         return read_tree(Path(folder))
@@ -75,7 +76,8 @@ def read_tree(folder: Path) -> tuple[Version, dict[str, Any]]:
 
 def table(records: dict[Version, dict[str, Any]]) -> dict[str, Any]:
     """Keep, for each name, only the versions at which it changed."""
-    data: dict[str, Any] = {"comment": COMMENT, "versions": [str(version) for version in sorted(records)]}
+    versions = [str(version) for version in sorted(records)]
+    data: dict[str, Any] = {"comment": COMMENT, "decode": load_watched().decode, "versions": versions}
     for kind in ("callables", "present"):
         names = next(iter(records.values()))[kind]
         data[kind] = {}
@@ -91,7 +93,7 @@ def table(records: dict[Version, dict[str, Any]]) -> dict[str, Any]:
 
 def render(data: dict[str, Any]) -> str:
     """Write the table as JSON, one change a line."""
-    parts = [f'"comment": {json.dumps(data["comment"])}', f'"versions": {json.dumps(data["versions"])}']
+    parts = [f'"{key}": {json.dumps(data[key])}' for key in ("comment", "decode", "versions")]
     for kind in ("callables", "present"):
         named = [
             f"  {json.dumps(name)}: [\n" + ",\n".join(f"   {json.dumps(row)}" for row in rows) + "\n  ]"

@@ -1,4 +1,4 @@
-"""Measures the errors of decode kernels on this machine: the values that stand in mlacheck/decode/limits.py."""
+"""Measures the errors of decode kernels here: the values that stand in mlacheck/decode/limits.py."""
 
 from __future__ import annotations
 
@@ -90,10 +90,10 @@ class Tally:
         print(f"rows that do not pass: {self._bad}")
         for key, values in self._right.items():
             print(*key, f"n {len(values)} median {statistics.median(values):.3g} max {max(values):.3g}")
-        for key, values in self._wrong_base.items():
+        for kind, values in self._wrong_base.items():
             if values:
                 print(
-                    *key,
+                    *kind,
                     f"merged in the wrong base: n {len(values)} min {min(values):.3g} max {max(values):.3g}",
                 )
         self._out.close()

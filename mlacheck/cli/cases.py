@@ -22,8 +22,18 @@ def check_cases(path: str, *, fail_on: str, strict: bool, exit_zero: bool, remed
             if isinstance(result, CaseProblem):
                 usage = True
                 click.echo(f"error: {path}:{result.line}: {result.message}", err=True)
-                problem = {"kind": "case", "message": result.message, "hint": "see --cases in the README", "line": result.line}
-                row = {"schema_version": SCHEMA_VERSION, "id": result.id, "verdict": "unknown", "problems": [problem]}
+                problem = {
+                    "kind": "case",
+                    "message": result.message,
+                    "hint": "see --cases in the README",
+                    "line": result.line,
+                }
+                row = {
+                    "schema_version": SCHEMA_VERSION,
+                    "id": result.id,
+                    "verdict": "unknown",
+                    "problems": [problem],
+                }
                 sys.stdout.write(json.dumps(row) + "\n")
                 continue
             failed = failed or codes.reaches(result, fail_on, strict=strict)

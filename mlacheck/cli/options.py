@@ -23,7 +23,9 @@ def target_options(function: F) -> F:
             click.option("--gpu-count", type=click.IntRange(min=0), metavar="N", help="GPUs per node."),
             click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="Nodes."),
             click.option("--model", metavar="PATH|ID", help="config.json, its folder, or a model's name."),
-            click.option("--env", "env", multiple=True, metavar="K=V", help="Environment of the engine; repeatable."),
+            click.option(
+                "--env", "env", multiple=True, metavar="K=V", help="Environment of the engine; repeatable."
+            ),
         )
     ):
         function = option(function)

@@ -48,7 +48,9 @@ def list_(engine: str, format_: str) -> None:
     rules = [rule for _, _, rule in _read(engine).finds()]
     rules.sort(key=lambda rule: rule.id)
     if format_ == "json":
-        rows = [rule.model_dump(include={"id", "slug", "title", "level", "phase", "versions"}) for rule in rules]
+        rows = [
+            rule.model_dump(include={"id", "slug", "title", "level", "phase", "versions"}) for rule in rules
+        ]
         click.echo(json.dumps(rows, indent=2))
         return
     for rule in rules:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,18 +25,40 @@ if TYPE_CHECKING:
     "4 a requested check could not run.",
 )
 @click.option("--args", "text", metavar="TEXT", help="A launch command, or only its flags.")
-@click.option("--cases", type=click.Path(exists=True, dir_okay=False, allow_dash=True), help="Check a JSONL file of cases.")
+@click.option(
+    "--cases",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    help="Check a JSONL file of cases.",
+)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 @target_options
-@click.option("--rules", "extra", multiple=True, type=click.Path(dir_okay=False), help="A rule file of your own; repeatable.")
-@click.option("--format", "format_", type=click.Choice(["text", "json", "jsonl"]), default="text", show_default=True)
-@click.option("--fail-on", type=click.Choice(["error", "warning", "info"]), default="error", show_default=True)
+@click.option(
+    "--rules",
+    "extra",
+    multiple=True,
+    type=click.Path(dir_okay=False),
+    help="A rule file of your own; repeatable.",
+)
+@click.option(
+    "--format", "format_", type=click.Choice(["text", "json", "jsonl"]), default="text", show_default=True
+)
+@click.option(
+    "--fail-on", type=click.Choice(["error", "warning", "info"]), default="error", show_default=True
+)
 @click.option("--exit-zero", is_flag=True, help="Report, and exit 0 whatever was found.")
 @click.option("--strict", is_flag=True, help="Fail when the verdict is unknown, too.")
 @click.option("--allow-empty", is_flag=True, help="Exit 0 when there is no launch command.")
-@click.option("--decode-check", is_flag=True, help="Run the line's decode on this machine's GPU and compare it.")
-@click.option("--probe-import", is_flag=True, help="Import FlashInfer in a child process to read its signature.")
-@click.option("--remedies/--no-remedies", default=None, help="Search for corrected lines (default: yes, not for --cases).")
+@click.option(
+    "--decode-check", is_flag=True, help="Run the line's decode on this machine's GPU and compare it."
+)
+@click.option(
+    "--probe-import", is_flag=True, help="Import FlashInfer in a child process to read its signature."
+)
+@click.option(
+    "--remedies/--no-remedies",
+    default=None,
+    help="Search for corrected lines (default: yes, not for --cases).",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Show every resolved value and undecided rule.")
 def command(**given: Any) -> None:
     """Check launch lines: would they boot, and would they decode correctly?
@@ -68,7 +91,9 @@ def _run(
         if cases is not None:
             from mlacheck.cli.cases import check_cases  # only for --cases
 
-            return check_cases(cases, fail_on=fail_on, strict=strict, exit_zero=exit_zero, remedies=bool(given["remedies"]))
+            return check_cases(
+                cases, fail_on=fail_on, strict=strict, exit_zero=exit_zero, remedies=bool(given["remedies"])
+            )
         result = _launch(text, words, given["engine"])
         if not result.commands:
             _say_nothing_found(result)
@@ -84,7 +109,11 @@ def _run(
 def _launch(text: str | None, words: Sequence[str], engine: str) -> LaunchResult:
     from mlacheck.launch import parse_argv, parse_text  # not needed for --help
 
-    return parse_argv(list(words), default_engine=engine) if text is None else parse_text(text, default_engine=engine)
+    return (
+        parse_argv(list(words), default_engine=engine)
+        if text is None
+        else parse_text(text, default_engine=engine)
+    )
 
 
 def _say_nothing_found(result: LaunchResult) -> None:
@@ -93,33 +122,40 @@ def _say_nothing_found(result: LaunchResult) -> None:
         click.echo(f"  {problem.hint}", err=True)
     if not result.problems:
         click.echo("error: no launch command found", err=True)
-        click.echo("  give the command that starts the engine, or only its flags: --args '--model-path ... --tp 8'", err=True)
+        click.echo(
+            "  give the command that starts the engine, or only its flags: --args '--model-path ... --tp 8'",
+            err=True,
+        )
 
 
 def _reports(result: LaunchResult, extra: Sequence[str], given: dict[str, Any]) -> tuple[list[Report], bool]:
-    from mlacheck.session import Session, TargetRequest  # not needed for --help
+    from mlacheck.probes.target import TargetFlags  # not needed for --help
+    from mlacheck.session import Session  # same
 
+    flags = TargetFlags(
+        engine_version=given["engine_version"],
+        flashinfer=given["flashinfer"],
+        gpu=given["gpu"],
+        gpu_count=given["gpu_count"],
+        nodes=given["nodes"],
+        probe_import=given["probe_import"],
+    )
     session = Session(
-        TargetRequest(
-            engine_version=given["engine_version"],
-            flashinfer=given["flashinfer"],
-            gpu=given["gpu"],
-            gpu_count=given["gpu_count"],
-            nodes=given["nodes"],
-            probe_import=given["probe_import"],
-        ),
+        flags,
         model=given["model"],
         env=parse_env(given["env"]),
-        extra_rules=tuple(extra),
+        extra_rules=tuple(map(Path, extra)),
         remedies=given["remedies"] is not False,
     )
-    reports = [session.check(launch, result.problems) for launch in result.commands]
-    ran = True
-    if given["decode_check"]:
-        from mlacheck.cli.decode_check import add_decode_check  # only when asked for
+    reports, ran = [], True
+    for launch in result.commands:
+        report = session.check(launch, result.problems)
+        if given["decode_check"]:
+            from mlacheck.cli.decode_check import add_decode_check  # only when asked for
 
-        checked = [add_decode_check(report, session.last_check(report)) for report in reports]
-        reports, ran = [report for report, _ in checked], all(done for _, done in checked)
+            report, done = add_decode_check(report, session.model_of(report), report.target.get("sm"))
+            ran = ran and done
+        reports.append(report)
     return reports, ran
 
 
@@ -141,4 +177,6 @@ def _write(reports: Sequence[Report], format_: str, *, verbose: bool) -> None:
     else:
         import json  # same
 
-        click.echo(json.dumps([to_dict(report) for report in reports], indent=2, default=str, ensure_ascii=False))
+        click.echo(
+            json.dumps([to_dict(report) for report in reports], indent=2, default=str, ensure_ascii=False)
+        )

@@ -1,4 +1,4 @@
-"""The decode check: believes an MLA decode kernel only after it has decoded; importing it never imports torch."""
+"""The decode check: a kernel is believed after it has decoded; importing this never imports torch."""
 
 from __future__ import annotations
 

@@ -93,7 +93,8 @@ def missing(requirements: Requirements, gpu: Gpu | None) -> str | None:
         if version is None:
             return f"{requirements.distribution} is not installed; {requirements.install}"
         if requirements.least_version and not _at_least(version, requirements.least_version):
-            return f"{requirements.distribution} {version} is older than {requirements.least_version}, the oldest adapted"
+            older = f"is older than {requirements.least_version}, the oldest adapted"
+            return f"{requirements.distribution} {version} {older}; {requirements.install}"
     if requirements.least_sm is not None and gpu is None:
         return "no CUDA GPU is visible here; run the check on the target machine"
     return None

@@ -147,61 +147,61 @@ class Contract:
         return self._judge(name, {"lse": self._measured().lse})
 
     def _merged(self, name: str) -> Row:
-        return self._judge(name, {"merged": self._measured().merged})
+        both = (self._measured(), self._measure(self._problem.ragged_lengths))
+        errors = [measured.merged for measured in both if measured.merged is not None]
+        return self._judge(name, {"merged": max(errors) if len(errors) == len(both) else None})
 
     def _ragged(self, name: str, **changes: object) -> Row:
-        return self._judge(name, self._errors(self._measure(self._problem.ragged_lengths, **changes)))
+        return self._judge(name, self._rank_errors(self._measure(self._problem.ragged_lengths, **changes)))
 
     def _empty(self, name: str) -> Row:
         measured = self._measure(self._problem.short_lengths)
-        return self._judge(name, self._errors(measured), f"ranks with no token: {measured.empty}")
+        errors = {**self._rank_errors(measured), "merged": measured.merged}
+        return self._judge(name, errors, f"ranks with no token: {measured.empty}")
 
     def _causal(self, name: str) -> Row:
         if reason := self._backend.unsupported(self._problem, self._gpu):
             return Row(name, UNSUPPORTED, detail=reason)
         q_len, problem = self._problem.q_len, self._problem
         lengths = tuple(max(n, q_len) for n in (*problem.ragged_lengths, *problem.short_lengths))
-        measured = self._measure(lengths, q_len=q_len)
-        return self._judge(name, self._errors(measured))
+        return self._judge(name, self._rank_errors(self._measure(lengths, q_len=q_len)))
 
     def _scales(self, name: str) -> Row:
         measured = self._measure(
             self._problem.even_lengths, latent_scale=_LATENT_SCALE, rope_scale=_ROPE_SCALE
         )
-        return self._judge(
-            name, self._errors(measured), f"latent scale {_LATENT_SCALE}, rope scale {_ROPE_SCALE}"
-        )
+        note = f"latent scale {_LATENT_SCALE}, rope scale {_ROPE_SCALE}"
+        return self._judge(name, self._rank_errors(measured), note, scaled=True)
 
     def _long(self, name: str) -> Row:
         length = self._problem.long_context or 1
-        return self._judge(name, self._errors(self._measure((length,))), f"{length} tokens")
+        measured = self._measure((length,))
+        merged = {"merged": measured.merged} if self._problem.dcp_size > 1 else {}
+        return self._judge(name, {**self._rank_errors(measured), **merged}, f"{length} tokens")
 
-    def _errors(self, measured: Measured) -> dict[str, float | None]:
+    def _rank_errors(self, measured: Measured) -> dict[str, float | None]:
+        """Give the errors that are the kernel's alone, whatever the engine's merge does with them."""
         if self._problem.dcp_size == 1:
             return {"output": measured.output}
-        return {"output": measured.output, "lse": measured.lse, "merged": measured.merged}
+        return {"output": measured.output, "lse": measured.lse}
 
-    def _limit(self, quantity: str) -> float:
-        return limit_for(quantity, self._problem.kv_dtype).limit
+    def _limit(self, quantity: str, *, scaled: bool = False) -> float:
+        return limit_for(quantity, self._problem.kv_dtype, scaled=scaled).limit
 
-    def _judge(self, name: str, errors: dict[str, float | None], note: str = "") -> Row:
+    def _judge(
+        self, name: str, errors: dict[str, float | None], note: str = "", *, scaled: bool = False
+    ) -> Row:
         """Make a row of several errors; it shows the one that is closest to, or furthest over, its limit."""
         known = {quantity: error for quantity, error in errors.items() if error is not None}
         if len(known) < len(errors):
             return Row(name, FAILS, detail=_NO_LSE)
-        worst = max(known, key=lambda quantity: known[quantity] / self._limit(quantity))
-        error, limit = known[worst], self._limit(worst)
-        state = PASSES if all(value <= self._limit(quantity) for quantity, value in known.items()) else WRONG
-        shown = f"{worst} error" if len(known) > 1 else ""
-        return Row(
-            name,
-            state,
-            error,
-            limit,
-            limit / error if error else None,
-            "; ".join(filter(None, (shown, note))),
-            known,
-        )
+        limits = {quantity: self._limit(quantity, scaled=scaled) for quantity in known}
+        worst = max(known, key=lambda quantity: known[quantity] / limits[quantity])
+        error, limit = known[worst], limits[worst]
+        state = PASSES if all(value <= limits[quantity] for quantity, value in known.items()) else WRONG
+        margin = limit / error if error else None
+        detail = "; ".join(filter(None, (f"{worst} error" if len(known) > 1 else "", note)))
+        return Row(name, state, error, limit, margin, detail, known)
 
 
 _NO_LSE: Final = "the kernel returned no LSE, without which ranks cannot be merged"

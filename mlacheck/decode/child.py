@@ -1,6 +1,7 @@
 """The child process: reads one JSON request on stdin and writes one JSON line for each event on stdout.
 
-Kernels run here, so that a crash, a hang or a lost GPU ends this process and nothing else. Progress is told on stderr.
+Kernels run here, so that a crash, a hang or a lost GPU ends this process and nothing else.
+Progress is told on stderr.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def main() -> int:
     request = json.loads(sys.stdin.read())
     events.progress("importing torch")
     try:
-        import torch  # noqa: F401, PLC0415 - only this process may import it
+        import torch  # noqa: F401 - only this process may import it
     except ModuleNotFoundError as error:
         if error.name != "torch":
             events.row(Row("runs", FAILS, detail=f"torch does not import: {error}"))
@@ -68,10 +69,10 @@ def main() -> int:
 
 
 def _serve(request: dict[str, Any], events: Events) -> None:
-    from mlacheck.decode.backend import installed_version, load_backend, missing  # noqa: PLC0415
-    from mlacheck.decode.check import Contract  # noqa: PLC0415
-    from mlacheck.decode.problem import DecodeProblem  # noqa: PLC0415
-    from mlacheck.decode.trial import Convention  # noqa: PLC0415
+    from mlacheck.decode.backend import installed_version, load_backend, missing
+    from mlacheck.decode.check import Contract
+    from mlacheck.decode.problem import DecodeProblem
+    from mlacheck.decode.trial import Convention
 
     problem = DecodeProblem.from_dict(request["problem"])
     backend = load_backend(request["backend"])
@@ -106,9 +107,9 @@ def _serve(request: dict[str, Any], events: Events) -> None:
 
 
 def _device(wanted: str) -> tuple[torch.device, Gpu | None]:
-    import torch  # noqa: PLC0415
+    import torch
 
-    from mlacheck.decode.backend import Gpu  # noqa: PLC0415
+    from mlacheck.decode.backend import Gpu
 
     name = ("cuda" if torch.cuda.is_available() else "cpu") if wanted == "auto" else wanted
     device = torch.device(name)
@@ -119,7 +120,7 @@ def _device(wanted: str) -> tuple[torch.device, Gpu | None]:
 
 
 def _too_large(problem: DecodeProblem, device: torch.device) -> str | None:
-    import torch  # noqa: PLC0415
+    import torch
 
     if device.type != "cuda":
         return None

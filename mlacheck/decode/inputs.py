@@ -1,4 +1,4 @@
-"""Inputs that make mistakes visible: unscaled normal values and one planted key that outweighs the other ranks."""
+"""Inputs that make mistakes visible: unscaled normal values and one planted, heavy key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _IMBALANCE: Final = 1.3
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Queries for all requests, and per request the tokens as the KV cache stores them (latent, then rope)."""
+    """Queries for all requests, and per request the tokens as the KV cache stores them."""
 
     q_latent: torch.Tensor  # [batch, q_len, heads, latent]
     q_rope: torch.Tensor  # [batch, q_len, heads, rope]

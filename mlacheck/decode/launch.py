@@ -34,8 +34,8 @@ def decode_check(
 ) -> DecodeReport:
     """Check a decode kernel on the problem that a launch poses.
 
-    `page_size` is the one the kernel sees; `lse_base` ("e" or "2") and `empty_ranks` say how the engine merges;
-    `target_sm` is the launch's GPU: where it is not this machine's, nothing runs.
+    `page_size` is the one the kernel sees; `lse_base` ("e" or "2") and `empty_ranks` say how the engine
+    merges; `target_sm` is the launch's GPU: where it is not this machine's, nothing runs.
     """
     try:
         problem = DecodeProblem.from_config(

@@ -1,4 +1,4 @@
-"""The cyclic layout of decode context parallelism: token t lives on rank t % dcp_size, at local place t // dcp_size."""
+"""The cyclic layout: token t lives on rank t % dcp_size, at local place t // dcp_size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def local_length(length: int, dcp_size: int, rank: int) -> int:
 def local_bound(length: int, q_len: int, row: int, dcp_size: int, rank: int) -> int:
     """Count the local tokens that query `row` of the last `q_len` tokens may see on a rank.
 
-    The bound is global, ceil((length - rank - (q_len - 1) + row) / dcp_size): the local length minus an offset is wrong.
+    The bound is global, ceil((length - rank - (q_len - 1) + row) / dcp_size): the local length minus an
+    offset would be wrong.
     """
     return max(-((length - rank - (q_len - 1) + row) // -dcp_size), 0)
 

@@ -1,4 +1,4 @@
-"""The merge of rank results by LSE, as engines do it: ag_rs and a2a move different tensors and compute the same."""
+"""The merge of rank results by LSE; engines compute the same with ag_rs and with a2a."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 import torch
 
 NATS: Final = {"e": 1.0, "2": math.log(2.0)}
-# What a merge does about ranks that hold no token. `lse`: NaN and +inf LSE count as -inf, outputs stay as they are
+# What a merge does about ranks that hold no token. `lse`: NaN and +inf LSE count as -inf, outputs stay
 # (what the engines' merge kernels do). `neutral`: the output of such a rank is dropped too. `as-is`: nothing.
 EMPTY_RANKS: Final = ("as-is", "lse", "neutral")
 
@@ -16,7 +16,7 @@ EMPTY_RANKS: Final = ("as-is", "lse", "neutral")
 def merge(
     outputs: torch.Tensor, lses: torch.Tensor, *, lse_base: str, empty_ranks: str = "lse"
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Merge [ranks, ..., latent] outputs and [ranks, ...] LSEs; gives the output and the LSE in nats, in float64."""
+    """Merge [ranks, ..., latent] outputs and [ranks, ...] LSEs; gives float64 output and LSE in nats."""
     nats = lses.to(torch.float64) * NATS[lse_base]
     outputs = outputs.to(torch.float64)
     if empty_ranks != "as-is":

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """What one rank's kernel is handed; `causal` asks for the mask of the last q_len tokens, bounds being global."""
+    """What one rank's kernel is handed; `causal` asks for the mask of the last q_len tokens."""
 
     q_latent: torch.Tensor  # [batch, q_len, heads, latent]
     q_rope: torch.Tensor  # [batch, q_len, heads, rope]
@@ -34,7 +34,7 @@ class Shard:
     @property
     def page_size(self) -> int:
         """Give the tokens a page holds."""
-        return self.cache.shape[1]
+        return int(self.cache.shape[1])
 
     @property
     def latent_cache(self) -> torch.Tensor:
@@ -57,7 +57,7 @@ def make_shard(
     poison_unmapped: bool = False,
     poison_padding: bool = False,
 ) -> Shard:
-    """Lay out the tokens that a rank holds; poison is NaN in unmapped pages, and in the rest of each last page."""
+    """Lay out the tokens that a rank holds; poison is NaN where no kernel may let a value through."""
     size = problem.page_size
     global_lengths = tuple(len(tokens) for tokens in inputs.tokens)
     lengths = tuple(local_length(n, dcp_size, rank) for n in global_lengths)

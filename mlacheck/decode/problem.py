@@ -39,7 +39,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class DecodeProblem:
-    """Sizes and conventions of one decode call; `heads` counts those that one kernel sees after the DCP gather."""
+    """Sizes and conventions of one decode call; `heads` is what a kernel sees after the DCP gather."""
 
     heads: int
     latent_dim: int
@@ -117,7 +117,8 @@ class DecodeProblem:
         lengths = ", ".join(map(str, self.context_lengths))
         long = f", then {self.long_context}" if self.long_context else ""
         return (
-            f"{self.heads} heads, latent {self.latent_dim} + rope {self.rope_dim}, scale {self.softmax_scale:.6g}, "
+            f"{self.heads} heads, latent {self.latent_dim} + rope {self.rope_dim}, "
+            f"scale {self.softmax_scale:.6g}, "
             f"KV {self.kv_dtype} in pages of {self.page_size}, {self.q_len} query token(s), "
             f"DCP {self.dcp_size}, contexts {lengths}{long}"
         )

@@ -1,14 +1,17 @@
 """MLA decode in float64, in the absorbed form, streamed over the context.
 
-With the symbols of the DeepSeek-V2 paper (arXiv 2405.04434, section 2.1 and appendix C), for head i at token t:
+With the symbols of the DeepSeek-V2 paper (arXiv 2405.04434, section 2.1), for head i at token t:
 
-    q'_{t,i} = (W^UK_i)^T q^C_{t,i}                                  absorbed query, as long as the latent
-    s_{i,j}  = (q'_{t,i} . c^KV_j + q^R_{t,i} . k^R_j) * scale       scale = 1 / sqrt(d_h + d_h^R), times mscale^2 with YaRN
+    q'_{t,i} = (W^UK_i)^T q^C_{t,i}                                  absorbed query
+    s_{i,j}  = (q'_{t,i} . c^KV_j + q^R_{t,i} . k^R_j) * scale
+             scale = 1 / sqrt(d_h + d_h^R), times mscale^2 with YaRN
     L_i      = ln sum_j exp(s_{i,j})                                 over the tokens j that t may see
-    o'_{t,i} = sum_j exp(s_{i,j} - L_i) c^KV_j                       o_{t,i} = W^UV_i o'_{t,i} is the same for every kernel
+    o'_{t,i} = sum_j exp(s_{i,j} - L_i) c^KV_j
 
-On rank r of c only tokens with j mod c = r count. The sums run over blocks of j with a running maximum m, as in online
-softmax. Visibility compares token positions, so it shares no mask formula with any kernel.
+and o_{t,i} = W^UV_i o'_{t,i} is the same for every kernel.
+
+On rank r of c only tokens with j mod c = r count. The sums run over blocks of j with a running maximum,
+as in online softmax. Visibility compares token positions, so it shares no mask formula with any kernel.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ BLOCK: Final = 8192
 def reference_decode(
     inputs: Inputs, softmax_scale: float, *, dcp_size: int = 1, rank: int = 0, block: int = BLOCK
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Give a rank's output [batch, q_len, heads, latent] and natural-log LSE [batch, q_len, heads], in float64.
+    """Give a rank's output [batch, q_len, heads, latent] and LSE [batch, q_len, heads] in nats, in float64.
 
     A row that sees no token has output 0 and LSE -inf, the identity of the merge.
     """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """How the engine merges: the LSE base it assumes (None: the one the kernel documents), and empty ranks."""
+    """How the engine merges: the LSE base (None: what the kernel documents), and empty ranks."""
 
     lse_base: str | None = None
     empty_ranks: str = "lse"
@@ -42,7 +42,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Errors of one trial; output and LSE are the worst over ranks, LSE errors in nats for each base hypothesis."""
+    """Errors of one trial, the worst over ranks; LSE errors in nats for each base hypothesis."""
 
     output: float
     worst_rank: int
@@ -167,4 +167,5 @@ def _empty_rows(decoded: list[Decoded], wanted: list[torch.Tensor]) -> str:
                 lses.add("nan")
     if not found:
         return ""
-    return f"LSE {' and '.join(sorted(lses)) or 'none'}, output {'with NaN, else ' if nan else ''}up to {largest:.3g}"
+    lse = " and ".join(sorted(lses)) or "none"
+    return f"LSE {lse}, output {'with NaN, else ' if nan else ''}up to {largest:.3g}"

@@ -37,7 +37,8 @@ class Field:
 @dataclass(slots=True)
 class _Building:
     start: int
-    text: str = ""
+    chunks: list[str] = field(default_factory=list)
+    length: int = 0
     begun: bool = False
     splits: bool = False
     unknown: list[str] = field(default_factory=list)
@@ -45,9 +46,14 @@ class _Building:
     segments: list[tuple[int, int, bool]] = field(default_factory=list)
 
     def add(self, text: str, offset: int, *, moves: bool) -> None:
-        self.segments.append((len(self.text), offset, moves))
-        self.text += text
+        self.segments.append((self.length, offset, moves))
+        self.chunks.append(text)
+        self.length += len(text)
         self.begun = True
+
+    @property
+    def text(self) -> str:
+        return "".join(self.chunks)
 
     def done(self, raw: str) -> Field:
         return Field(
@@ -94,7 +100,7 @@ def expand(token: Token, variables: Mapping[str, str], *, split: bool = True) ->
         if value is None:
             building.add(part.text, part.start, moves=True)
             building.unknown.append(part.name)
-            building.live.append((len(building.text) - len(part.text), len(building.text), part.name))
+            building.live.append((building.length - len(part.text), building.length, part.name))
             building.splits |= split and (not part.quoted or bool(_LIST.fullmatch(part.name)))
         elif part.quoted or not split:
             building.add(value, part.start, moves=False)
@@ -108,7 +114,7 @@ def expand(token: Token, variables: Mapping[str, str], *, split: bool = True) ->
 
 def _split(value: str, part: Part, building: _Building, fields: list[Field]) -> _Building:
     pieces = value.split()
-    if building.begun and (not pieces or value[0].isspace()):
+    if building.begun and value[:1].isspace():
         fields.append(building.done(quote(building.text)))
         building = _Building(part.start)
     for index, piece in enumerate(pieces):

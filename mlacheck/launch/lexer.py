@@ -19,7 +19,8 @@ _PLAIN = re.compile(r"[^ \t\n'\"\\$`|&;<>()]+")
 _IN_DOUBLE = re.compile(r"[^\"\\$`]+")
 _BLANK = re.compile(r"(?:[ \t]|\\\n)+")
 _COMMENT = re.compile(r"#[^\n]*")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]")
+# A continued line may cut through a name.
+_NAME = re.compile(r"[A-Za-z_](?:(?:\\\n)*[A-Za-z0-9_])*|[0-9@*#?$!-]")
 _BRACED = re.compile(r"[#!]?([A-Za-z_][A-Za-z0-9_]*(?:\[[^\]]*\])?|[0-9]+|[@*#?$!-])")
 _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _OPERATOR = re.compile("|".join(re.escape(operator) for operator in OPERATORS))
@@ -243,7 +244,7 @@ class _Lexer:
             return
         elif match := _NAME.match(text, start + 1):
             self.at = match.end()
-            name = match.group()
+            name = match.group().replace("\\\n", "")
         else:
             self.at += 1
             parts.append(Part("$", start, quoted=quoted))

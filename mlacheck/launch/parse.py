@@ -14,7 +14,7 @@ from mlacheck.launch.reader import Reader
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MOST_CHARACTERS: Final = 5_000_000
+MOST_CHARACTERS: Final = 1_000_000
 _FORMS: Final = (
     "`python -m sglang.launch_server ...`, `sglang serve ...`, `vllm serve ...`, or only the flags"
 )

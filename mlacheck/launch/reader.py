@@ -103,15 +103,12 @@ class Reader:
         raws = [*(f.raw for _, f in line.assignments), *(f.raw for f in line.fields)]
         cut = len(line.assignments) + (hit.string_at or 0)
         wrapper = Wrapper(tuple(raws[:cut]), (*raws[cut + 1 :], *line.suffix), line.setup, script.live)
-        inner = env.copy()
-        for name in script.unknown:  # expanded outside already: what is set inside does not count
-            inner.values.pop(name, None)
         self.text(
             script.text,
             Frame(
                 frame.origin.inner(script.segments),
                 (*frame.wrappers, wrapper),
-                inner,
+                env.copy(),
                 hit.image or frame.image,
                 frame.source,
                 frame.text,

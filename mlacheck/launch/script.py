@@ -11,13 +11,14 @@ from mlacheck.launch.frame import Frame, Line, is_flag
 from mlacheck.launch.lexer import Token, tokenize
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from mlacheck.launch.reader import Reader
     from mlacheck.launch.statement import Statement
 
 _EXPORTS: Final = frozenset({"export", "declare", "typeset", "readonly", "local"})
 _KEPT: Final = frozenset({"cd", "source", "."})  # statements that the launch after them depends on
+_MOST_SETUP: Final = 100  # of these statements, the last ones
 
 
 class Script:
@@ -26,11 +27,14 @@ class Script:
     def __init__(self, reader: Reader, text: str, frame: Frame) -> None:
         self.reader, self.source, self.frame = reader, text, frame
         self.variables = dict(frame.env.values)
+        # Expanded by the outer shell already: what they are in here does not count.
+        self.hidden = frozenset(name for _, _, name in frame.live)
         self.open: dict[str, tuple[str, ...]] = dict(frame.env.unknown)
         self.exported = {*frame.env.values, *frame.env.unknown}
         self.setup: list[tuple[tuple[str, ...], bool]] = []
         self.launched = False
         self.flags: Line | None = None
+        self.flags_span = (0, 0)
 
     def run(self, statements: Sequence[Statement]) -> None:
         """Read the statements in order."""
@@ -88,7 +92,10 @@ class Script:
 
     def _expand(self, token: Token, *, split: bool = True) -> list[Field]:
         """Expand a word; what an outer shell has put into it stays open whatever its quotes here."""
-        fields = expand(token, self.variables, split=split)
+        variables: Mapping[str, str] = self.variables
+        if self.hidden:
+            variables = {name: value for name, value in variables.items() if name not in self.hidden}
+        fields = expand(token, variables, split=split)
         names = tuple(name for start, end, name in self.frame.live if start < token.end and token.start < end)
         return (
             [replace(f, unknown=tuple(dict.fromkeys((*f.unknown, *names)))) for f in fields]
@@ -106,7 +113,7 @@ class Script:
             line.fields.pop(0)
         if flags_only and self.flags is not None:
             self.flags.fields.extend(line.fields)
-            self.flags.text += "\n" + line.text
+            self.flags_span = (self.flags_span[0], statement.stop)
             self.flags.suffix += line.suffix
             return
         if is_flag(first.text) and self.launched:
@@ -120,6 +127,7 @@ class Script:
         self._flush()
         if flags_only and find(line.fields, Environment()) is None:
             self.flags = line
+            self.flags_span = (statement.words[0].start, statement.stop)
             return
         if self.reader.line(line, self._environment(), self.frame):
             self.launched = True
@@ -130,6 +138,7 @@ class Script:
     def _flush(self) -> None:
         if self.flags is not None:
             flags, self.flags = self.flags, None
+            flags.text = self.source[slice(*self.flags_span)]
             self.reader.line(flags, self._environment(), self.frame)
 
     def _environment(self) -> Environment:
@@ -174,6 +183,7 @@ class Script:
         end = "&&" if statement.end == "&&" else ";"
         words = (*(_one_line(t.raw) for t in statement.words), *statement.suffix, end)
         self.setup.append((words, always and end == ";"))
+        del self.setup[:-_MOST_SETUP]
 
 
 def _one_line(raw: str) -> str:

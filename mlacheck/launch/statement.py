@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _OPENING: Final = frozenset({"if", "while", "until", "for", "case", "select", "{"})
 _CLOSING: Final = frozenset({"fi", "done", "esac", "}"})
 _LEADING: Final = _OPENING | _CLOSING | {"then", "else", "elif", "do", "!", "time"}
+_LONGEST_PIPELINE: Final = 200  # words that are kept of it
 _TESTS: Final = ("[", "test", "((")
 _ENDS: Final = frozenset({"&&", "||", ";", "&", "\n", ";;", ";&", ";;&", "|", "|&", "(", ")"})
 
@@ -102,14 +103,12 @@ class _Grouper:
     def _pipeline(self, at: int) -> list[str]:
         """Give the rest of a pipeline verbatim, up to what ends it."""
         rest: list[str] = []
-        while at < len(self.tokens):
-            token = self.tokens[at]
+        for token in self.tokens[at : at + _LONGEST_PIPELINE]:
             if token.parts is None and token.raw in _ENDS and token.raw not in ("|", "|&"):
                 if token.raw == "&":
                     rest.append("&")
                 break
             rest.append(token.raw)
-            at += 1
         return rest
 
 

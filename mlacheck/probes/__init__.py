@@ -1,0 +1,1 @@
+"""Learn the target: engine, FlashInfer, GPU, model."""

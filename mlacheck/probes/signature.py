@@ -42,7 +42,7 @@ class SourceProblem:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What rules and decode checks ask of a FlashInfer: callables by signature, modules and functions by presence."""
+    """What is asked of a FlashInfer: callables by signature, modules and functions by presence."""
 
     decode: str
     callables: tuple[str, ...]
@@ -159,7 +159,9 @@ def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, ...]:
     positional = [*arguments.posonlyargs, *arguments.args]
     defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
     defaults += arguments.defaults
-    listed = [_parameter(argument.arg, default) for argument, default in zip(positional, defaults, strict=True)]
+    listed = [
+        _parameter(argument.arg, default) for argument, default in zip(positional, defaults, strict=True)
+    ]
     if listed and listed[0] == "self":
         del listed[0]
     if arguments.vararg is not None:

@@ -58,7 +58,7 @@ def edit_command(
     spans: Mapping[str, Sequence[tuple[int, int]]],
     options: Mapping[str, Option | str],
 ) -> Edited:
-    """Apply `{dest: value}` and `{env.NAME: value}`; `spans` has the [start, end) of every occurrence by dest.
+    """Apply `{dest: value}` and `{env.NAME: value}`; `spans` has [start, end) of every occurrence by dest.
 
     A value is replaced where it stands, under the user's spelling of the flag; new flags go to the end.
     """
@@ -199,6 +199,9 @@ class _Variable:
     def words(self, words: Sequence[str]) -> tuple[str, ...]:
         kept: list[str] = []
         for word in words:
+            if word.startswith("--export="):  # srun
+                kept.append(self._listed(word))
+                continue
             match = self._assigned.match(word)
             passed = word == self.name and kept[-1:] in (["-e"], ["--env"])
             if self.value is None and word == self.name and kept[:1] == ["export"]:
@@ -212,6 +215,16 @@ class _Variable:
             elif kept[-1:] in (["-e"], ["--env"]):
                 kept.pop()
         return tuple(kept)
+
+    def _listed(self, word: str) -> str:
+        flag, _, text = word.partition("=")
+        items = text.split(",")
+        at = next((at for at, item in enumerate(items) if item.startswith(f"{self.name}=")), None)
+        if at is None:
+            return word
+        self.found = True
+        items[at : at + 1] = [] if self.value is None else [f"{self.name}={quote(self.value)}"]
+        return f"{flag}={','.join(items)}"
 
     def statements(self, statements: Sequence[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
         changed = (self.words(words) for words in statements)

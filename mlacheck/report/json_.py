@@ -31,7 +31,8 @@ def to_dict(report: Report) -> dict[str, Any]:
         "findings": [_finding(finding) for finding in report.findings],
         "resolved": {name: {"value": one.value, "from": one.origin} for name, one in report.resolved.items()},
         "undecided": [
-            {"rule": one.rule, "title": one.title, "level": one.level, "needs": one.needs} for one in report.undecided
+            {"rule": one.rule, "title": one.title, "level": one.level, "needs": one.needs}
+            for one in report.undecided
         ],
         "not_checked": report.not_checked,
         "decode": report.decode,

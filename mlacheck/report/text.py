@@ -14,8 +14,21 @@ if TYPE_CHECKING:
 
     from mlacheck.finding import Finding, Report
 
-_STYLES: Final = {"error": "bold red", "warning": "bold yellow", "info": "cyan", "unknown": "bold magenta", "ok": "bold green"}
-_RUNS: Final = ("prefill_backend", "decode_backend", "verify_backend", "draft_backend", "page_size", "kv_cache_dtype")
+_STYLES: Final = {
+    "error": "bold red",
+    "warning": "bold yellow",
+    "info": "cyan",
+    "unknown": "bold magenta",
+    "ok": "bold green",
+}
+_RUNS: Final = (
+    "prefill_backend",
+    "decode_backend",
+    "verify_backend",
+    "draft_backend",
+    "page_size",
+    "kv_cache_dtype",
+)
 _STOPS: Final = "the engine stops here"
 _LATER: Final = {
     "first-decode": "the engine starts, then fails at graph capture or the first decode",
@@ -34,7 +47,9 @@ def write_text(reports: Iterable[Report], console: Console, *, verbose: bool = F
             counts[finding.level] += 1
         for line in _report(report, verbose=verbose):
             console.print(line, soft_wrap=True, highlight=False)
-    told = ", ".join(f"{number} {level}{'s' if number != 1 else ''}" for level, number in counts.items() if number)
+    told = ", ".join(
+        f"{number} {level}{'s' if number != 1 else ''}" for level, number in counts.items() if number
+    )
     tail = f"; {undecided} rules undecided" if undecided else ""
     console.print(
         f"checked {commands} command{'s' if commands != 1 else ''}: {told or 'no findings'}{tail}",
@@ -48,7 +63,9 @@ def _report(report: Report, *, verbose: bool) -> Iterator[Text | str]:
     for assumption in report.assumptions:
         yield _styled(f"  assumed: {assumption}", "dim")
     for problem in report.problems:
-        place = f" (line {problem.location.line}, column {problem.location.column})" if problem.location else ""
+        place = (
+            f" (line {problem.location.line}, column {problem.location.column})" if problem.location else ""
+        )
         yield _styled(f"  {problem.message}{place}", "yellow")
         yield f"    {problem.hint}"
     yield from _resolved(report, verbose=verbose)
@@ -138,7 +155,9 @@ def _boundary(report: Report, *, verbose: bool) -> Iterator[Text | str]:
     if report.undecided:
         needs = sorted({need for one in report.undecided for need in one.needs})
         yield ""
-        yield _styled(f"  undecided: {len(report.undecided)} rules wait for {', '.join(needs[:8])}", "magenta")
+        yield _styled(
+            f"  undecided: {len(report.undecided)} rules wait for {', '.join(needs[:8])}", "magenta"
+        )
         for one in report.undecided if verbose else report.undecided[:5]:
             yield _styled(f"    {one.rule} {one.title} (needs {', '.join(one.needs)})", "dim")
         if not verbose and len(report.undecided) > 5:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 # Raise it when the generated form changes.
 FORMAT: Final = 1
+_SUPPRESSED: Final = "==SUPPRESS=="  # as argparse writes it
 COMPILED: Final = Path(__file__).parent.parent / "_compiled"
 
 
@@ -158,7 +159,10 @@ def _arguments(engine: str, version: str) -> tuple[dict[str, Declaration], dict[
                     else ()
                 )
             declarations[dest] = Declaration(_type(option), values)
-            if one == version:
+            # A deprecated spelling of another argument has no default of its own.
+            if option.get("default") == _SUPPRESSED:
+                defaults.setdefault(dest, None)
+            elif one == version:
                 defaults[dest] = option.get("default")
             else:
                 defaults.setdefault(dest, None)

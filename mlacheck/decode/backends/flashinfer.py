@@ -1,4 +1,4 @@
-"""FlashInfer's `BatchMLAPagedAttentionWrapper` (fa2, fa3, or what `auto` picks), called as SGLang's decode calls it."""
+"""FlashInfer's `BatchMLAPagedAttentionWrapper`: fa2, fa3, or what `auto` picks."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class FlashInfer:
 
     def _make(self, device: torch.device) -> Any:
         if self._wrapper is None:
-            from flashinfer.mla import BatchMLAPagedAttentionWrapper  # noqa: PLC0415 - only where it is checked
+            from flashinfer.mla import BatchMLAPagedAttentionWrapper
 
             workspace = torch.zeros(_WORKSPACE, dtype=torch.uint8, device=device)
             self._wrapper = BatchMLAPagedAttentionWrapper(workspace, backend=self._variant)

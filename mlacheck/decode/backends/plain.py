@@ -1,4 +1,4 @@
-"""A plain torch decode in float32: the adapter for any device, and the body that planted faults are put into."""
+"""A plain torch decode in float32, for any device; planted faults are put into it."""
 
 from __future__ import annotations
 

@@ -219,6 +219,7 @@ def test_argv_without_launch(argv):
             {"E": ("E",)},
         ),
         (f"export A=1 B=2; docker run -e A img {SGL} --x", {"A": "1"}, {}),
+        (f"docker run -e A=$B img {SGL} --x", {}, {"A": ("B",)}),
     ],
 )
 def test_environment(text, env, unknown):
@@ -254,6 +255,11 @@ def test_variables(text, argv, unknown):
     command = one(text)
     assert command.argv == argv
     assert command.unknown == unknown
+
+
+def test_what_the_outer_shell_expands_is_not_what_is_set_for_the_inner_one():
+    command = one('M=a bash -c "sglang serve $M"')
+    assert (command.argv, command.unknown, command.env) == (("--model-path", "$M"), {1: ("M",)}, {"M": "a"})
 
 
 def test_nothing_is_run(tmp_path):
@@ -330,7 +336,7 @@ def test_what_stands_after_the_words_is_kept_apart():
         ("x" * (MOST_CHARACTERS + 1), "too-large", (1, 1)),
         ("--x " + '"$(' * 5000, "nested-too-deep", (1, 1)),
     ],
-    ids=str,
+    ids=lambda value: value[:40] if isinstance(value, str) else None,
 )
 def test_problems_say_where_and_what_next(text, kind, place):
     result = parse_text(text)

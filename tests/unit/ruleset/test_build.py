@@ -17,7 +17,10 @@ rules:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (HEAD + "    when: dcp_sise > 1\n    message: x\n", r"a\.yaml:\d+: no fact or table 'dcp_sise'.*dcp_size"),
+        (
+            HEAD + "    when: dcp_sise > 1\n    message: x\n",
+            r"a\.yaml:\d+: no fact or table 'dcp_sise'.*dcp_size",
+        ),
         (HEAD + "    when: backend == 'fa4'\n    message: x\n", "backend never has the value 'fa4'"),
         (HEAD + "    when: dcp_size == '2'\n    message: x\n", "dcp_size is a number"),
         (HEAD + "    when: __import__('os')\n    message: x\n", "no function '__import__'"),
@@ -31,7 +34,10 @@ rules:
         (HEAD + "    when: dcp_size > 1\n    message: x\n    versions: {other: '>1'}\n", "is not the engine"),
         (HEAD + "    when: dcp_size > 1\n    message: x\n    versions: {toy: 'later'}\n", "versions"),
         (HEAD + "    when: dcp_size > 1\n    message: x\n    remedies: [{cost: none}]\n", "exactly one of"),
-        (HEAD + "    when: dcp_size > 1\n    message: x\n    remedies: [{edit: {nope: 1}}]\n", "no argument 'nope'"),
+        (
+            HEAD + "    when: dcp_size > 1\n    message: x\n    remedies: [{edit: {nope: 1}}]\n",
+            "no argument 'nope'",
+        ),
         ("derive:\n  a: b\n  b: a\nrules: []\n", "circle: a -> b -> a"),
         ("derive:\n  a: a\nrules: []\n", "circle"),
         ("rules:\n  - slug: s\n    set: {nope: 1}\n", "no fact 'nope'"),
@@ -64,7 +70,9 @@ def test_ids_and_slugs_are_used_once(rules):
 
 
 def test_an_alias_bomb_is_refused_before_it_expands(rules):
-    bomb = "a: &a [x, x]\n" + "".join(f"k{i}: &k{i} [*{'a' if i == 0 else f'k{i - 1}'}, *a]\n" for i in range(30))
+    bomb = "a: &a [x, x]\n" + "".join(
+        f"k{i}: &k{i} [*{'a' if i == 0 else f'k{i - 1}'}, *a]\n" for i in range(30)
+    )
     with pytest.raises(RuleError, match="anchors and aliases"):
         rules.read(bomb)
 

@@ -115,7 +115,9 @@ def test_an_undecided_set_leaves_possible_values_and_later_rules_see_each(rules)
     assert set(facts["backend"].options) == {"fa3", "triton"}
     assert set(facts["page_size"].options) == {1, 16}
     assert [run.program.steps[hit.step].id for hit in run.hits] == ["TOY001"]
-    assert [(run.program.steps[index].id, needs) for index, needs in run.undecided] == [("TOY002", ("backend",))]
+    assert [(run.program.steps[index].id, needs) for index, needs in run.undecided] == [
+        ("TOY002", ("backend",))
+    ]
 
 
 def test_a_set_with_a_message_speaks_only_when_it_changes_something(rules):

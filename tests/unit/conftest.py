@@ -7,9 +7,8 @@ import pytest
 from mlacheck.facts import UNKNOWN
 from mlacheck.ruleset.build import build, read_ruleset
 from mlacheck.ruleset.expression import Declaration
-from mlacheck.ruleset.load import Compiled, _execute
 from mlacheck.ruleset.generate import module_text
-from mlacheck.ruleset.load import from_module
+from mlacheck.ruleset.load import Compiled, _execute, from_module
 from mlacheck.ruleset.machine import Run
 
 ARGUMENTS = {
@@ -49,7 +48,10 @@ class Rules:
 
     def run(self, text: str, version: str = "1.0", **facts):
         compiled = self.compile(text, version)
-        values = {**compiled.program.defaults, **{name.replace("__", "."): value for name, value in facts.items()}}
+        values = {
+            **compiled.program.defaults,
+            **{name.replace("__", "."): value for name, value in facts.items()},
+        }
         run = Run(compiled.program, compiled.scope)
         compiled.run(values, run)
         return values, run

@@ -1,0 +1,242 @@
+"""Find a model's config: a path, the local Hugging Face cache, the catalogue. Nothing is fetched or run."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from mlacheck.probes.catalogue import load_catalogue
+from mlacheck.probes.config import ConfigProblem, read_object, shape_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CONFIG_NAME: Final = "config.json"
+# modelopt checkpoints keep their quantization here; the engine reads it when config.json has none.
+QUANT_NAME: Final = "hf_quant_config.json"
+HOW_TO_SUPPLY: Final = "supply it with --model PATH, a config.json or a folder that has one"
+
+_HUB_ID: Final = re.compile(r"(?:[\w.-]+/)?[\w.-]+", re.ASCII)
+_COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_SHOWN: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """One model's config and where it came from."""
+
+    ref: str
+    name: str
+    config: Mapping[str, Any]  # raw JSON; `hf_quant_config` holds the file of that name that lies beside it
+    origin: str
+    certainty: str = "published"  # published, recalled or plausible: how sure the catalogue is of its values
+    source: str = ""  # where the catalogue's values come from
+    weights_gib: float | None = None  # the safetensors files together, at least
+    params_b: float | None = None
+    drafts: tuple[str, ...] = ()  # published draft models for it
+    notes: tuple[str, ...] = field(default=())  # what was odd but did not stop the reading
+
+    @property
+    def has_remote_code(self) -> bool:
+        """Tell whether the checkpoint brings its own Python (never run here)."""
+        return bool(self.config.get("auto_map"))
+
+    @property
+    def hf_quant_config(self) -> Mapping[str, Any] | None:
+        """Give modelopt's own quantization file."""
+        return self.config.get("hf_quant_config")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelProblem:
+    """Why there is no config for a reference."""
+
+    ref: str
+    kind: str
+    message: str
+    hint: str
+    suggestions: tuple[str, ...] = ()
+
+
+def find_model(
+    ref: str,
+    *,
+    catalogue: Mapping[str, Any] | None = None,
+    hf_home: Path | None = None,
+    revision: str | None = None,
+) -> ModelConfig | ModelProblem:
+    """Find the config of a model: an existing path first, then the Hugging Face cache, then the catalogue."""
+    if not ref.strip():
+        return ModelProblem(ref, "empty", "the model name is empty", HOW_TO_SUPPLY)
+    if _URL.match(ref):
+        return ModelProblem(ref, "remote", f"{_shown(ref)} is not read: nothing is downloaded", HOW_TO_SUPPLY)
+    path = _existing(ref)
+    if path is not None:
+        return _from_path(ref, path)
+    hub = hub_cache(os.environ) if hf_home is None else hf_home / "hub"
+    cached = _cached_config(ref, hub, revision or "main")
+    if cached is not None:
+        return _from_path(ref, cached, name=ref, origin=f"Hugging Face cache, {cached}")
+    known = load_catalogue() if catalogue is None else catalogue
+    key = known["index"].get(ref.strip().rstrip("/").lower())
+    return _unknown(ref, known["index"]) if key is None else _from_catalogue(ref, key, known["models"][key])
+
+
+def hub_cache(environ: Mapping[str, str]) -> Path:
+    """Give the folder in which Hugging Face tools keep downloaded repositories."""
+    for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
+        if environ.get(name):
+            return Path(environ[name])
+    if environ.get("HF_HOME"):
+        return Path(environ["HF_HOME"]) / "hub"
+    caches = environ.get("XDG_CACHE_HOME") or os.path.join(environ.get("HOME") or "~", ".cache")  # noqa: PTH118 - "" stays harmless
+    return Path(os.path.expanduser(caches)) / "huggingface" / "hub"  # noqa: PTH111 - Path.expanduser raises without a home
+
+
+def _existing(ref: str) -> Path | None:
+    path = Path(os.path.expanduser(ref))  # noqa: PTH111 - Path.expanduser raises without a home
+    try:
+        return path if path.exists() else None
+    except (OSError, ValueError):  # too long, a null byte, a folder that may not be entered
+        return None
+
+
+def _from_path(
+    ref: str, path: Path, name: str | None = None, origin: str | None = None
+) -> ModelConfig | ModelProblem:
+    file = path
+    if path.is_dir():
+        file = path / CONFIG_NAME
+        if not _is_there(file):
+            message = f"{path} has no {CONFIG_NAME}"
+            return ModelProblem(ref, "no-config", message, f"add {CONFIG_NAME} there, or {HOW_TO_SUPPLY}")
+    config = read_object(file)
+    problem = config if isinstance(config, ConfigProblem) else shape_problem(config, str(file))
+    if isinstance(config, ConfigProblem) or problem is not None:
+        assert problem is not None  # noqa: S101 - for the type checker
+        hint = problem.hint
+        if file.suffix != ".json":
+            hint = HOW_TO_SUPPLY
+        return ModelProblem(ref, problem.kind, problem.message, hint)
+    notes: tuple[str, ...] = ()
+    quant_file = file.parent / QUANT_NAME
+    if file.name == CONFIG_NAME and _is_there(quant_file):
+        quant = read_object(quant_file)
+        if isinstance(quant, ConfigProblem):
+            notes = (f"{quant.message}; {quant.hint}",)
+        else:
+            config["hf_quant_config"] = quant
+    return ModelConfig(
+        ref=ref,
+        name=name or (file.parent.resolve().name if file.name == CONFIG_NAME else file.stem),
+        config=config,
+        origin=origin or f"{CONFIG_NAME} at {file}",
+        weights_gib=_weights(file.parent) if file.name == CONFIG_NAME else None,
+        notes=notes,
+    )
+
+
+def _is_there(file: Path) -> bool:
+    try:
+        return os.path.lexists(file)  # a dangling link is reported as unreadable
+    except ValueError:
+        return False
+
+
+def _weights(folder: Path) -> float | None:
+    """Sum the sizes of the safetensors files of a folder, in GiB."""
+    try:
+        sizes = [file.stat().st_size for file in folder.glob("*.safetensors") if file.is_file()]
+    except OSError:
+        return None
+    return sum(sizes) / 1024**3 if sizes else None
+
+
+def _cached_config(ref: str, hub: Path, revision: str) -> Path | None:
+    """Give the folder of the cached snapshot of a revision when it has a config.json."""
+    if not _HUB_ID.fullmatch(ref) or ".." in ref:
+        return None
+    repository = hub / ("models--" + ref.replace("/", "--"))
+    snapshots = repository / "snapshots"
+    try:
+        if not snapshots.is_dir():
+            return None
+        commit = _commit(repository, revision)
+        if commit is None:
+            return None
+        folder = snapshots / commit
+        return folder if _is_there(folder / CONFIG_NAME) else None
+    except (OSError, ValueError):
+        return None
+
+
+def _commit(repository: Path, revision: str) -> str | None:
+    if _COMMIT.fullmatch(revision):
+        return revision
+    if not _HUB_ID.fullmatch(revision) or ".." in revision:
+        return None
+    reference = repository / "refs" / revision
+    if not reference.is_file():
+        return None
+    with reference.open("rb") as stream:
+        commit = stream.read(100).decode("ascii", "replace").strip()
+    return commit if _COMMIT.fullmatch(commit) else None
+
+
+def _from_catalogue(ref: str, key: str, entry: Mapping[str, Any]) -> ModelConfig:
+    config = dict(entry["config"])
+    if "hf_quant_config" in entry:
+        config["hf_quant_config"] = entry["hf_quant_config"]
+    return ModelConfig(
+        ref=ref,
+        name=key,
+        config=config,
+        origin=f"catalogue {entry['file']}",
+        certainty=entry["certainty"],
+        source=entry["source"],
+        weights_gib=entry.get("weights_gib"),
+        params_b=entry.get("params_b"),
+        drafts=tuple(entry.get("drafts", ())),
+    )
+
+
+def _unknown(ref: str, index: Mapping[str, str]) -> ModelProblem:
+    """Name the nearest catalogue entries, never take one: what a folder holds is not known from its name."""
+    suggestions = _nearest(ref, index)
+    is_path = ref.startswith(("/", "./", "../", "~"))
+    if is_path:
+        message = f"{_shown(ref)} does not exist on this machine"
+        hint = (
+            f"if it holds a model that is known, {{}}; else {HOW_TO_SUPPLY}" if suggestions else HOW_TO_SUPPLY
+        )
+    else:
+        message = (
+            f"{_shown(ref)} is neither a path, nor in the local Hugging Face cache, nor in the catalogue"
+        )
+        hint = f"did you mean {{}}? else {HOW_TO_SUPPLY}" if suggestions else HOW_TO_SUPPLY
+    names = " or ".join(suggestions)
+    hint = hint.replace("{}", f"--model {names}" if is_path else names)
+    return ModelProblem(ref, "not-found", message, hint, suggestions)
+
+
+def _nearest(ref: str, index: Mapping[str, str]) -> tuple[str, ...]:
+    wanted = ref.strip().rstrip("/")[-_SHOWN:].lower()
+    last = wanted.rsplit("/", 1)[-1]
+    same = [key for spelling, key in index.items() if spelling.rsplit("/", 1)[-1] == last]
+    if same:
+        return tuple(dict.fromkeys(same))[:3]
+    close = [index[spelling] for spelling in difflib.get_close_matches(wanted, index, n=3, cutoff=0.75)]
+    if not close:
+        tails = {spelling.rsplit("/", 1)[-1]: key for spelling, key in index.items()}
+        close = [tails[tail] for tail in difflib.get_close_matches(last, tails, n=3, cutoff=0.75)]
+    return tuple(dict.fromkeys(close))[:3]
+
+
+def _shown(ref: str) -> str:
+    text = ref if len(ref) <= _SHOWN else ref[: _SHOWN - 1] + "…"
+    return text if text.isprintable() else repr(text)

@@ -1,0 +1,122 @@
+"""The float64 reference, the merge, the pages and the inputs."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed: the decode check itself needs it")
+
+from mlacheck.decode.inputs import make_inputs  # noqa: E402
+from mlacheck.decode.merge import merge  # noqa: E402
+from mlacheck.decode.pages import make_shard  # noqa: E402
+from mlacheck.decode.problem import DecodeProblem  # noqa: E402
+from mlacheck.decode.reference import reference_decode  # noqa: E402
+
+CPU = torch.device("cpu")
+PROBLEM = DecodeProblem(heads=3, latent_dim=16, rope_dim=8, softmax_scale=0.2, dcp_size=4, page_size=4)
+LENGTHS = (5, 33, 18)
+
+
+def inputs(q_len=1, problem=PROBLEM, **options):
+    return make_inputs(problem, LENGTHS, CPU, q_len=q_len, **options)
+
+
+def plain(given, request, head, row):
+    """The formula, one score at a time."""
+    latent, rope = given.values(request)
+    q_len = given.q_latent.shape[1]
+    own = len(latent) - q_len + row
+    query, rotated = given.q_latent[request, row, head].double(), given.q_rope[request, row, head].double()
+    scores = [float(query @ latent[j] + rotated @ rope[j]) * PROBLEM.softmax_scale for j in range(own + 1)]
+    lse = math.log(sum(math.exp(score) for score in scores))
+    return sum(math.exp(score - lse) * latent[j] for j, score in enumerate(scores)), lse
+
+
+@pytest.mark.parametrize("q_len", [1, 3])
+def test_the_reference_is_the_formula(q_len):
+    given = inputs(q_len)
+    output, lse = reference_decode(given, PROBLEM.softmax_scale)
+    for request in range(len(LENGTHS)):
+        for row in range(q_len):
+            want, want_lse = plain(given, request, 1, row)
+            assert torch.allclose(output[request, row, 1], want, atol=1e-12)
+            assert float(lse[request, row, 1]) == pytest.approx(want_lse, abs=1e-12)
+
+
+def test_blocks_do_not_matter():
+    whole = reference_decode(inputs(2), 0.2)
+    for block in (1, 3, 7):
+        parts = reference_decode(inputs(2), 0.2, block=block)
+        assert all(torch.allclose(a, b, atol=1e-12) for a, b in zip(whole, parts, strict=True))
+
+
+@pytest.mark.parametrize("dcp_size", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("q_len", [1, 4])
+@pytest.mark.parametrize("base", ["e", "2"])
+def test_merged_ranks_are_the_whole(dcp_size, q_len, base):
+    given = inputs(q_len)
+    ranks = [reference_decode(given, 0.2, dcp_size=dcp_size, rank=rank) for rank in range(dcp_size)]
+    lses = torch.stack([lse for _, lse in ranks]) / (math.log(2) if base == "2" else 1)
+    output, lse = merge(torch.stack([output for output, _ in ranks]), lses, lse_base=base)
+    want, want_lse = reference_decode(given, 0.2)
+    assert torch.allclose(output, want, atol=1e-12)
+    assert torch.allclose(lse, want_lse, atol=1e-12)
+
+
+def test_what_merges_do_about_empty_ranks():
+    outputs = torch.tensor([[[1.0]], [[5.0]]])
+    lses = torch.tensor([[0.0], [math.inf]])
+    assert merge(outputs, lses, lse_base="e", empty_ranks="lse")[0].item() == 1.0
+    assert math.isnan(merge(outputs, lses, lse_base="e", empty_ranks="as-is")[0].item())
+    garbage = torch.tensor([[[1.0]], [[math.nan]]])
+    assert math.isnan(merge(garbage, lses, lse_base="e", empty_ranks="lse")[0].item())
+    assert merge(garbage, lses, lse_base="e", empty_ranks="neutral")[0].item() == 1.0
+
+
+def test_inputs_are_the_same_each_time_and_follow_the_seed():
+    assert torch.equal(inputs().tokens[1], inputs().tokens[1])
+    other = make_inputs(PROBLEM.with_(seed=1), LENGTHS, CPU)
+    assert not torch.equal(inputs().tokens[1], other.tokens[1])
+
+
+def test_the_planted_key_makes_ranks_unequal():
+    problem = PROBLEM.with_(heads=8, latent_dim=512, rope_dim=64, softmax_scale=192**-0.5)
+    given = make_inputs(problem, (512,), CPU)
+    lses = torch.stack(
+        [reference_decode(given, problem.softmax_scale, dcp_size=4, rank=r)[1] for r in range(4)]
+    )
+    highest = lses.mean((1, 2, 3)).sort().values
+    assert highest[-1] - highest[-2] > 1
+
+
+def test_fp8_scales_stand_for_the_same_values():
+    problem = PROBLEM.with_(kv_dtype="fp8_e4m3")
+    one, scaled = inputs(problem=problem), inputs(problem=problem, latent_scale=0.5, rope_scale=2.0)
+    for got, want in zip(scaled.values(1), one.values(1), strict=True):
+        assert (got - want).norm() / want.norm() < 0.05
+    assert not torch.equal(one.tokens[1].float(), scaled.tokens[1].float())
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_shards_hold_exactly_the_tokens_of_their_rank(shuffle):
+    given = inputs()
+    for rank in range(4):
+        shard = make_shard(
+            PROBLEM, given, dcp_size=4, rank=rank, shuffle=shuffle, poison_unmapped=True, poison_padding=True
+        )
+        mapped = set()
+        for request, length in enumerate(shard.lengths):
+            held = [shard.cache[shard.page_table[request, place // 4], place % 4] for place in range(length)]
+            want = [given.tokens[request][token] for token in range(LENGTHS[request]) if token % 4 == rank]
+            assert len(held) == len(want)
+            assert all(torch.equal(a, b) for a, b in zip(held, want, strict=True))
+            pages = shard.page_table[request, : -(length // -4)].tolist()
+            assert not mapped & set(pages)
+            mapped |= set(pages)
+            if length % 4:
+                assert bool(shard.cache[pages[-1], length % 4 :].isnan().all())
+        unmapped = [page for page in range(len(shard.cache)) if page not in mapped]
+        assert unmapped
+        assert bool(shard.cache[unmapped].isnan().all())
