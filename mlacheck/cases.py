@@ -43,7 +43,7 @@ class CaseProblem:
 
 @dataclass
 class Cases:
-    """Keeps one session for each kind of target, so that thousands of cases share what they have in common."""
+    """Keeps one session for each kind of target, so that thousands of cases share what they can."""
 
     remedies: bool = False
     _sessions: dict[tuple[Any, ...], Session] = field(default_factory=dict)
@@ -73,8 +73,8 @@ class Cases:
         env = case.get("env") or {}
         flags = TargetFlags(
             engine_version=case.get("engine_version"),
-            flashinfer=_absent(case, "flashinfer"),
-            gpu=_absent(case, "gpu"),
+            flashinfer=_said(case, "flashinfer"),
+            gpu=_said(case, "gpu"),
             gpu_count=case.get("gpu_count"),
             nodes=case.get("nodes"),
         )
@@ -99,12 +99,10 @@ class Cases:
         return session.check(command, id_=case.get("id"))
 
 
-def _absent(case: dict[str, Any], key: str) -> str | None:
-    """Give a case's value; null says absent, and only a missing key says unknown."""
-    if key not in case:
-        return None
-    value = case[key]
-    return "none" if value is None else value
+def _said(case: dict[str, Any], key: str) -> str | None:
+    """Give a case's value: null says absent, a missing key unknown, and `pin` what the engine version pins."""
+    value = case.get(key, "unknown")
+    return "none" if value is None else None if value == "pin" else value
 
 
 def _wrong(case: dict[str, Any]) -> str | None:

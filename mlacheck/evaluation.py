@@ -70,7 +70,7 @@ class Evaluation:
         return self.step(hit).phase in START_UP_PHASES
 
     def errors(self, outcome: Outcome) -> list[Hit]:
-        """List the errors in the order in which they would be met: refusals first, then what dies or lies later."""
+        """List the errors in the order they would be met: refusals, then what dies or lies later."""
         errors = [hit for hit in outcome.run.hits if self.step(hit).level == "error"]
         return sorted(errors, key=lambda hit: not self.is_start_up(hit))
 
@@ -113,10 +113,14 @@ class Evaluation:
                 changed = {
                     name: value
                     for name, value in edit.items()
-                    if self.facts.get(name) != (self.defaults.get(name) if value == UNSET else value)
+                    if self._differs(name, self.defaults.get(name) if value == UNSET else value)
                 }
                 if changed:
                     yield changed
+
+    def _differs(self, name: str, value: object) -> bool:
+        old = self.facts.get(name)
+        return not is_known(old) or old != value
 
     def applies(self, remedy: Mapping[str, object], facts: Mapping[str, object]) -> bool:
         """Tell whether a remedy's own condition holds."""

@@ -50,8 +50,7 @@ def _run(cases: Cases, engine: str, rule: str, place: str, row: TestRow, *, expe
         case["model"] = row.model
     if row.gpu is not None:
         case["gpu"] = row.gpu
-    if row.flashinfer != "pin":
-        case["flashinfer"] = row.flashinfer
+    case["flashinfer"] = row.flashinfer
     report = cases.report(case)
     fired = sorted({finding.id for finding in report.findings})
     undecided = [one for one in report.undecided if one.rule == rule]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Session:
-    """Checks launch commands against what the caller says of the target, and what `machine` shows, if given."""
+    """Checks launch commands against what the caller says of the target."""
 
     flags: TargetFlags
     model: str | None = None

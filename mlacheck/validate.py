@@ -1,4 +1,4 @@
-"""The main job: one launch command and one target in, one report out. No I/O here but reading the model's config."""
+"""The main job: one launch command and one target in, one report out; the only I/O is a model's config."""
 
 from __future__ import annotations
 
@@ -107,10 +107,18 @@ class _Check:
         self._add_models()
         for name, given in self.arguments.given.items():
             self.origins[name] = given.flag
+        # The engine never gets past a value it refuses. With the one it is close to the rest can still be checked;
+        # without one nothing more can be said.
+        self.checkable = True
         for problem in self.arguments.problems:
-            # The engine never gets past it, so what it would have meant is not known.
-            if problem.dest is not None and problem.dest in self.facts and problem.kind != "missing-required":
-                self.facts[problem.dest] = UNKNOWN
+            if problem.dest in self.facts and problem.kind != "missing-required":
+                close = (
+                    problem.suggestions[0]
+                    if problem.kind == "invalid-choice" and problem.suggestions
+                    else None
+                )
+                self.checkable = self.checkable and close is not None
+                self.facts[problem.dest] = close
 
     def _add_environment(self) -> None:
         given = {**self.command.env, **(self.options.env or {})}
@@ -151,15 +159,18 @@ class _Check:
 
     def report(self, id_: object) -> Report:
         worlds = self._worlds()
-        if len(worlds) == 1:
+        findings: list[Finding] = []
+        undecided: list[Undecided] = []
+        resolved: dict[str, Resolved] = {}
+        if self.checkable and len(worlds) == 1:
             findings, undecided, resolved = self._evaluate(self.facts)
-        else:
+        elif self.checkable:
             findings, undecided, resolved = self._merge(worlds)
         parse = self._parse_findings()
         if parse:
             findings = [replace(finding, engine_stops_here=False) for finding in findings]
             undecided = []
-        findings = [*parse, *findings]
+        findings = [*parse, *findings, *self._target_findings()]
         if self.target.extrapolated:
             findings = [replace(finding, extrapolated=True) for finding in findings]
         return Report(
@@ -296,6 +307,26 @@ class _Check:
         cost = next((cost for edit, cost in costs.items() if edit == repr(edits)), None)
         return Remedy("edit", text, edited.text, dict(edits), None if cost is None else str(cost))
 
+    def _target_findings(self) -> list[Finding]:
+        """Say where sources of the target disagree, and where an installation cannot be what it claims."""
+        findings = [
+            Finding("MLA598", "target-disagreement", "info", "environment", one.message)
+            for one in self.target.disagreements
+        ]
+        if self.target.broken is not None:
+            remedy = Remedy("none", "reinstall flashinfer-python and what it is built with")
+            findings.append(
+                Finding(
+                    "MLA599",
+                    "broken-install",
+                    "warning",
+                    "environment",
+                    self.target.broken.message,
+                    remedies=(remedy,),
+                )
+            )
+        return findings
+
     def _parse_findings(self) -> list[Finding]:
         return [
             Finding(
@@ -327,7 +358,7 @@ class _Check:
         if "error" in levels:
             return "error"
         open_ = any(one.level == "error" for one in undecided)
-        if open_ or self.target.extrapolated or self._lost_words():
+        if open_ or self.target.extrapolated or self.target.problems or self._lost_words():
             return "unknown"
         return "warning" if "warning" in levels else "ok"
 
@@ -355,4 +386,6 @@ class _Check:
             if name not in program.reads and name not in program.inert
         ]
         notes = [f"{', '.join(unread)}: no rule reads it"] if unread else []
+        if not self.checkable:
+            notes.append("everything after argument parsing: correct the refused value first")
         return (*notes, "memory")

@@ -124,7 +124,9 @@ def same_reason(row: dict[str, Any], stop: Finding, version: str) -> bool:
     """Tell whether the rule is about the guard that fired: same text, in the same file when the rule names one."""
     message = row.get("message") or ""
     if row.get("stage") == "parse":
-        return stop.phase == "argparse" and (stop.engine_message or "") in message
+        # The recorded text is cut short, and newer Pythons quote choices differently.
+        ours, theirs = _bare(stop.engine_message or ""), _bare(message.partition("error: ")[2])
+        return stop.phase == "argparse" and bool(ours) and (ours.startswith(theirs) or theirs.startswith(ours))
     step = next((s for s in load_program("sglang", version).program.steps if s.id == stop.id), None)
     if step is None:
         return False
@@ -132,6 +134,10 @@ def same_reason(row: dict[str, Any], stop: Finding, version: str) -> bool:
     where = (row.get("where") or "").split(":")[0].removeprefix("sglang/")
     file = step.source.split("::")[0].removeprefix("sglang/")
     return said and bool(step.engine_says or not message) and (not file or not where or where.endswith(file))
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"['\"\s]", "", text)
 
 
 def _flat_text(text: str) -> str:

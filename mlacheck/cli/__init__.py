@@ -46,7 +46,7 @@ def cli() -> None:
 
     \b
     mlacheck validate --args "sglang serve deepseek-ai/DeepSeek-V3 --tp 8 --dcp-size 8" --gpu b200
-    mlacheck validate --gpu h200 -- python3 -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3 --tp 8
+    mlacheck validate --gpu h200 -- sglang serve deepseek-ai/DeepSeek-V3 --tp 8
     mlacheck decode-check --backend reference --model deepseek-v3 --dcp-size 8
     mlacheck rules show MLA252
     """  # noqa: D301 - \b is click's mark for a paragraph kept as it is

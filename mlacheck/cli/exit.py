@@ -31,7 +31,7 @@ def reaches(report: Report, fail_on: str, *, strict: bool) -> bool:
 def exit_code(
     reports: Iterable[Report], *, fail_on: str, strict: bool, exit_zero: bool, not_run: bool = False
 ) -> int:
-    """Give the exit code of a run that found launch commands: findings first, then checks that could not run."""
-    if any([reaches(report, fail_on, strict=strict) for report in reports]) and not exit_zero:
+    """Give the exit code of a run that found commands: findings first, then checks that could not run."""
+    if any(reaches(report, fail_on, strict=strict) for report in reports) and not exit_zero:
         return FINDINGS
     return NOT_RUN if not_run else OK

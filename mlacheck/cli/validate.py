@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 )
 @click.option("-v", "--verbose", is_flag=True, help="Show every resolved value and undecided rule.")
 def command(**given: Any) -> None:
-    """Check launch lines: would they boot, and would they decode correctly?
+    """Check launch lines: would they boot, and decode correctly.
 
     \b
     mlacheck validate --args "--model-path deepseek-ai/DeepSeek-V3 --tp 8 --dcp-size 8" --gpu b200
@@ -118,7 +118,9 @@ def _launch(text: str | None, words: Sequence[str], engine: str) -> LaunchResult
 
 def _say_nothing_found(result: LaunchResult) -> None:
     for problem in result.problems:
-        click.echo(f"error: {problem.message} (line {problem.line}, column {problem.column})", err=True)
+        click.echo(
+            f"{problem.level}: {problem.message} (line {problem.line}, column {problem.column})", err=True
+        )
         click.echo(f"  {problem.hint}", err=True)
     if not result.problems:
         click.echo("error: no launch command found", err=True)
@@ -149,6 +151,9 @@ def _reports(result: LaunchResult, extra: Sequence[str], given: dict[str, Any]) 
     )
     reports, ran = [], True
     for launch in result.commands:
+        wrong = session.checker(launch).target.problems
+        if wrong:
+            raise click.UsageError("; ".join(f"{one.message}: {one.hint}" for one in wrong))
         report = session.check(launch, result.problems)
         if given["decode_check"]:
             from mlacheck.cli.decode_check import add_decode_check  # only when asked for

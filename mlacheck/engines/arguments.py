@@ -49,7 +49,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An option that the line gives: its spelling, and the words of every occurrence as [start, end)."""
+    """An option that the line gives: its spelling, and the words of each occurrence as [start, end)."""
 
     flag: str
     spans: tuple[tuple[int, int], ...]

@@ -1,8 +1,8 @@
 """The command-line grammar of one engine version, fed from its extracted options.
 
-It follows argparse word for word (prefixes, `--a=b`, values that look like flags, the order of its errors), which the
-tests hold it to on random lines. argparse itself stops at the first error, loses where words stood, and takes ten
-times as long.
+It follows argparse word for word (prefixes, `--a=b`, values that look like flags, the order of its errors),
+which the tests hold it to on random lines. argparse itself stops at the first error, loses where words stood,
+and takes ten times as long.
 """
 
 from __future__ import annotations
@@ -111,7 +111,12 @@ class _Parse:
             index = self._take(option, index, explicit)
         self._missing()
         self._unrecognized()
-        return Arguments(self.values, self.given, (*self.ambiguous, *self.problems))
+        problems = (*self.ambiguous, *self.problems)
+        if problems:
+            from mlacheck.engines.spelling import suggest  # only for a line that is refused
+
+            problems = tuple(suggest(problem, self.grammar) for problem in problems)
+        return Arguments(self.values, self.given, problems)
 
     @staticmethod
     def _looks_like_flag(word: str) -> bool:
@@ -181,7 +186,7 @@ class _Parse:
             self._refuse("missing-value", option, index, f"{option.flag} needs a value", taken)
             return end
         positions, texts = taken
-        self._store(option, index, positions, texts)
+        self._store(option, positions, texts)
         return end
 
     @staticmethod
@@ -221,7 +226,7 @@ class _Parse:
         # A word with a blank is a value unless its beginning is a flag.
         return False
 
-    def _store(self, option: Option, index: int, positions: list[int], texts: list[str]) -> None:
+    def _store(self, option: Option, positions: list[int], texts: list[str]) -> None:
         if any(position in self.unknown for position in positions):
             self.values[option.dest] = UNKNOWN
             return

@@ -25,12 +25,8 @@ def ask(code: str, *, python: str | None = None, timeout_s: float = 60.0) -> Ans
     import subprocess
     import tempfile
 
-    # The working folder is taken off the path: a file there must not shadow an installed package.
-    prologue = (
-        "import sys, json\n"
-        "sys.path[:] = [p for p in sys.path if p]\n"
-        f"def answer(value): print({MARK!r} + json.dumps(value), flush=True)\n"
-    )
+    # An empty working folder: it stands first on the path, and must not shadow an installed package.
+    prologue = f"import json\ndef answer(value): print({MARK!r} + json.dumps(value), flush=True)\n"
     with tempfile.TemporaryDirectory() as folder:
         try:
             child = subprocess.Popen(  # noqa: S603 - our own code, in the interpreter that was named

@@ -17,7 +17,7 @@ _MOST_STATES: Final = 80
 
 
 def search(evaluation: Evaluation, hit: Hit) -> Iterator[Edits]:
-    """Yield sets of edits, starting with each that a finding's rule proposes, completed until nothing fails."""
+    """Yield sets of edits, one from each that a finding's rule proposes, completed until nothing fails."""
     outcome = evaluation.outcome()
     for first in evaluation.edits(hit, outcome.facts):
         complete = _complete(evaluation, first)

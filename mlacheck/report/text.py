@@ -88,7 +88,7 @@ def _head(report: Report) -> Text:
     flashinfer = target.get("flashinfer")
     parts = [
         f"{report.engine} {report.engine_version or 'version unknown'}",
-        f"FlashInfer {flashinfer}" if flashinfer else "FlashInfer not installed",
+        "FlashInfer unknown" if flashinfer is None else f"FlashInfer {flashinfer}",
         f"{count}{gpu}{sm}",
     ]
     if target.get("model"):

@@ -134,7 +134,9 @@ class _Builder:
             steps=steps,
             resolved=tuple(self.ruleset.order.resolved),
             worlds={name: tuple(values) for name, values in self.ruleset.order.worlds.items()},
-            reads=frozenset(name for step in steps for text in _texts(step) for name in scope.references(text)),
+            reads=frozenset(
+                name for step in steps for text in _texts(step) for name in scope.references(text)
+            ),
             inert=frozenset(self.ruleset.order.inert),
         )
 

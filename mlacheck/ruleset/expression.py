@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TYPES: Final = ("int", "float", "str", "bool", "version", "list", "set", "map", "any")
 
-# What a compiled expression may raise when a value is unknown or is None where the engine would need a number.
+# What a compiled expression may raise when a value is unknown, or None where the engine needs a number.
 UNDECIDABLE: Final = (Undecided, TypeError, ZeroDivisionError, AttributeError)
 
 _COMPARE: Final[dict[type[ast.cmpop], str]] = {
@@ -113,7 +113,10 @@ class Scope:
     declarations: Mapping[str, Declaration]
     derives: Mapping[str, str]
     tables: Mapping[str, object]
+    # What generated code calls its derived facts, tables and functions; empty until a program is compiled.
+    namespace: dict[str, Any] = field(default_factory=dict)
     _trees: dict[str, ast.expr] = field(default_factory=dict)
+    _functions: dict[str, Callable[[Mapping[str, object]], object]] = field(default_factory=dict)
     _references: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def tree(self, text: str) -> ast.expr:
@@ -137,6 +140,14 @@ class Scope:
             )
             self._references[text] = found
         return found
+
+    def function(self, text: str) -> Callable[[Mapping[str, object]], object]:
+        """Compile one checked expression by itself, for evaluating it in many possible worlds."""
+        function = self._functions.get(text)
+        if function is None:
+            code = compile(f"lambda f: {python_source(text, self)}", "<rule>", "eval")
+            function = self._functions[text] = eval(code, self.namespace)  # noqa: S307 - from a checked tree only
+        return function
 
     @cached_property
     def identifiers(self) -> dict[str, str]:
@@ -346,17 +357,27 @@ def _worlds(text: str, facts: Mapping[str, object], scope: Scope) -> object:
         combinations *= len(value.options)
     if combinations > _MOST_COMBINATIONS:
         return UNKNOWN
-    tree = scope.tree(text)
     if not uncertain:
-        return _evaluate(tree, facts, scope)
+        return _evaluate(scope.tree(text), facts, scope)
     results = []
+    names = [name for name, _ in uncertain]
+    world = dict(facts)
     for options in itertools.product(*(value.options for _, value in uncertain)):
-        world = {**facts, **dict(zip((name for name, _ in uncertain), options, strict=True))}
-        results.append(_evaluate(tree, world, scope))
+        world.update(zip(names, options, strict=True))
+        results.append(_evaluate_world(text, world, scope))
     truths = {truth(result) for result in results}
     if len(truths) == 1 and not all(map(is_known, results)):
         return {True: _TRUTHY, False: _FALSY, None: UNKNOWN}[truths.pop()]
     return one_of(results)
+
+
+def _evaluate_world(text: str, world: Mapping[str, object], scope: Scope) -> object:
+    if scope.namespace:
+        try:
+            return scope.function(text)(world)
+        except UNDECIDABLE:
+            pass
+    return _evaluate(scope.tree(text), world, scope)
 
 
 # An unknown value of which at least the truth is known: `UNKNOWN or True`, `UNKNOWN and False`.
@@ -383,7 +404,7 @@ def _evaluate(node: ast.expr, facts: Mapping[str, object], scope: Scope) -> obje
     name = dotted(node)
     if name is not None:
         if name in scope.derives:
-            return _evaluate(scope.tree(scope.derives[name]), facts, scope)
+            return _evaluate_world(scope.derives[name], facts, scope)
         return scope.tables[name] if name in scope.tables else facts[name]
     if isinstance(node, ast.Constant):
         return node.value

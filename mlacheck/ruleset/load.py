@@ -1,4 +1,4 @@
-"""Gives an engine version's compiled rules: the generated module if it fits the rule files, else a new one."""
+"""Gives an engine version's compiled rules: the generated module if it is fresh, else a new one."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ def from_module(module: types.ModuleType) -> Compiled:
     """Wrap a generated module."""
     names = module.__dict__
     program = program_from(names["DATA"])
-    return Compiled(program, program.scope(), cast("Runner", names["run"]))
+    scope = program.scope()
+    scope.namespace = names
+    return Compiled(program, scope, cast("Runner", names["run"]))
 
 
 def _is_checkout() -> bool:

@@ -193,5 +193,9 @@ class ProgramFile(Strict):
     engine: str
     files: list[str]
     resolved: list[str] = []
-    worlds: dict[str, list[Scalar]] = Field(default={}, description="the values to try for a fact that nobody supplied")
-    inert: list[str] = Field(default=[], description="arguments that can neither keep the engine from starting nor change decode")
+    worlds: dict[str, list[Scalar]] = Field(
+        default={}, description="the values to try for a fact that nobody supplied"
+    )
+    inert: list[str] = Field(
+        default=[], description="arguments that can neither keep the engine from starting nor change decode"
+    )

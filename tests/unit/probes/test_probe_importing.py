@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import sys
 
 import pytest
@@ -79,7 +78,7 @@ def test_a_child_that_dies_is_an_answer(code, failure):
 def test_the_working_folder_shadows_nothing(tmp_path, monkeypatch):
     (tmp_path / "json.py").write_text("raise SystemExit('shadowed')\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    assert ask("import os; answer(os.getcwd())").value != os.fspath(tmp_path)
+    assert ask("answer(1)").value == 1
 
 
 def test_no_such_interpreter(tmp_path):
