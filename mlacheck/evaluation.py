@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mlacheck.facts import UNKNOWN, is_known
 from mlacheck.finding import START_UP_PHASES
-from mlacheck.ruleset.expression import decide, dotted, literal
+from mlacheck.ruleset.expression import decide, decide_node, dotted, literal, names_of
 from mlacheck.ruleset.machine import Hit, Run
 from mlacheck.ruleset.program import UNSET
 
@@ -162,7 +162,7 @@ class Evaluation:
         elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
             branches = node.values
         elif isinstance(node, ast.IfExp):
-            chosen = decide(ast.unparse(node.test), facts, scope)
+            chosen = decide_node(node.test, facts, scope)
             if chosen is not None:
                 return self._derived_origin(node.body if chosen else node.orelse, outcome, origins)
         for branch in branches:
@@ -174,7 +174,7 @@ class Evaluation:
         try:
             literal(node)
         except ValueError:
-            names = sorted(scope.references(ast.unparse(node)))
+            names = sorted(set(names_of(node)) - set(scope.tables))
             return "from " + ", ".join(names[:4]) if names else "default"
         return "engine default"
 

@@ -43,6 +43,7 @@ import argparse
 import ast
 import importlib.abc
 import importlib.machinery
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -266,9 +267,21 @@ class _Anything(types.ModuleType):
         return _Look(name, (_Thing,), {})
 
 
+class _Metadata(importlib.metadata.Distribution):
+    def read_text(self, filename: str) -> str | None:
+        return "Metadata-Version: 2.1\nName: torchvision\nVersion: 1.0\n" if filename == "METADATA" else None
+
+    def locate_file(self, path: object) -> Any:
+        raise FileNotFoundError(path)
+
+
 class _StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(self, names: Iterable[str]) -> None:
-        self.names = set(names)
+        self.names = {name for name in names if importlib.util.find_spec(name) is None}
+
+    def find_distributions(self, context: Any) -> list[importlib.metadata.Distribution]:
+        """Show torchvision's metadata, without which transformers hides classes that the engine extends."""
+        return [_Metadata()] if context.name == "torchvision" and "torchvision" in self.names else []
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
@@ -325,8 +338,9 @@ def child(stand_ins: Sequence[str], preload: Sequence[str]) -> dict[str, Any]:
     for library in preload:
         ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
     _pretend_cuda()
-    importlib.import_module("transformers.activations")  # it must see which packages are really there
-    sys.meta_path.append(_StandIns(name for name in stand_ins if importlib.util.find_spec(name) is None))
+    sys.meta_path.append(_StandIns(["torchvision"]))
+    importlib.import_module("transformers.activations")  # it must see which other packages are really there
+    sys.meta_path.append(_StandIns(stand_ins))
     arguments = importlib.import_module("sglang.srt.server_args")
     cast("Any", argparse.ArgumentParser).parse_args = _catch
     try:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from mlacheck.data import load_json, load_yaml, rules_root
 from mlacheck.probes.engine import recorded_versions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from mlacheck.engines.arguments import ArgumentProblem
     from mlacheck.engines.grammar import Grammar
 
@@ -30,7 +29,7 @@ def suggest(problem: ArgumentProblem, grammar: Grammar) -> ArgumentProblem:
         known = _known(grammar.engine, "values").get(problem.dest, {}).get(problem.token)
         if known in choices:
             return replace(problem, suggestions=(known,))
-        return replace(problem, suggestions=_close(problem.token.lower().replace("-", "_"), choices))
+        return replace(problem, suggestions=_close(problem.token.lower().replace("-", "_"), tuple(choices)))
     return problem
 
 
@@ -51,9 +50,10 @@ def _flag(problem: ArgumentProblem, grammar: Grammar) -> ArgumentProblem:
     dashes = flag.replace("_", "-")
     if dashes in grammar.flags:
         return replace(problem, suggestions=(dashes,), note="flags are written with dashes")
-    return replace(problem, suggestions=_close(flag, grammar.flags), note=_lifetime(grammar, flag))
+    return replace(problem, suggestions=_close(flag, tuple(grammar.flags)), note=_lifetime(grammar, flag))
 
 
+@cache
 def _lifetime(grammar: Grammar, flag: str) -> str:
     """Say in which recorded versions a flag exists."""
     have = [
@@ -77,5 +77,6 @@ def _known(engine: str, kind: str) -> dict[str, Any]:
     return cast("dict[str, Any]", data.get(kind) or {})
 
 
-def _close(word: str, among: Iterable[str]) -> tuple[str, ...]:
-    return tuple(difflib.get_close_matches(word, list(among), n=_MOST, cutoff=_LIKE))
+@cache
+def _close(word: str, among: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(difflib.get_close_matches(word, among, n=_MOST, cutoff=_LIKE))

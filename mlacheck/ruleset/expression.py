@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mlacheck.facts import UNKNOWN, Possible, Undecided, Unknown, is_known, one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 TYPES: Final = ("int", "float", "str", "bool", "version", "list", "set", "map", "any")
 
@@ -45,7 +45,7 @@ _ARITHMETIC: Final[dict[type[ast.operator], str]] = {
     ast.BitAnd: "&",
 }
 # Combining possible values is exponential; past this many combinations the answer is simply unknown.
-_MOST_COMBINATIONS: Final = 256
+_MOST_COMBINATIONS: Final = 32
 
 
 class ExpressionError(ValueError):
@@ -115,6 +115,8 @@ class Scope:
     tables: Mapping[str, object]
     # What generated code calls its derived facts, tables and functions; empty until a program is compiled.
     namespace: dict[str, Any] = field(default_factory=dict)
+    # Derived facts that no rule can change, in the order in which they can be computed.
+    settled: tuple[str, ...] = ()
     _trees: dict[str, ast.expr] = field(default_factory=dict)
     _functions: dict[str, Callable[[Mapping[str, object]], object]] = field(default_factory=dict)
     _references: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -140,6 +142,22 @@ class Scope:
             )
             self._references[text] = found
         return found
+
+    def settle(self, changing: Collection[str]) -> None:
+        """Find the derived facts that read nothing which `set` rules change."""
+        settled = {name for name, text in self.derives.items() if self.references(text).isdisjoint(changing)}
+        order: dict[str, None] = {}
+
+        def visit(name: str) -> None:
+            for inner in names_of(self.tree(self.derives[name])):
+                if inner in settled and inner not in order and inner != name:
+                    visit(inner)
+            order[name] = None
+
+        for name in self.derives:
+            if name in settled and name not in order:
+                visit(name)
+        self.settled = tuple(order)
 
     def function(self, text: str) -> Callable[[Mapping[str, object]], object]:
         """Compile one checked expression by itself, for evaluating it in many possible worlds."""
@@ -295,7 +313,7 @@ def python_source(text: str, scope: Scope) -> str:
 def _emit(node: ast.expr, scope: Scope) -> str:
     name = dotted(node)
     if name is not None:
-        if name in scope.derives:
+        if name in scope.derives and name not in scope.settled:
             return f"{scope.identifiers[name]}(f)"
         return scope.identifiers[name] if name in scope.tables else f"f[{name!r}]"
     if isinstance(node, ast.Constant):
@@ -393,6 +411,11 @@ def truth(value: object) -> bool | None:
         truths = {bool(option) for option in value.options}
         return truths.pop() if len(truths) == 1 else None
     return bool(value) if is_known(value) else None
+
+
+def decide_node(node: ast.expr, facts: Mapping[str, object], scope: Scope) -> bool | None:
+    """Decide a part of a checked expression."""
+    return truth(_evaluate(node, facts, scope))
 
 
 def decide(text: str, facts: Mapping[str, object], scope: Scope) -> bool | None:

@@ -40,6 +40,16 @@ def module_text(program: Program, digest: str) -> str:
     for name, text in program.derives.items():
         lines.append(f"def {scope.identifiers[name]}(f):\n    return {python_source(text, scope)}\n")
     lines.append("def run(f, h):")
+    for name in scope.settled:
+        # Computed once: nothing that it is made of changes while the rules run.
+        lines.extend(
+            (
+                "    try:",
+                f"        f[{name!r}] = {scope.identifiers[name]}(f)",
+                "    except UNDECIDABLE:",
+                f"        f[{name!r}] = UNKNOWN",
+            )
+        )
     lines.extend(
         f"    {line}" for index, step in enumerate(program.steps) for line in _step(index, step, scope)
     )

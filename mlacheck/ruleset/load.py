@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mlacheck.ruleset.machine import Runner
 
 # Raise it when the generated form changes.
-FORMAT: Final = 1
+FORMAT: Final = 2
 _SUPPRESSED: Final = "==SUPPRESS=="  # as argparse writes it
 COMPILED: Final = Path(__file__).parent.parent / "_compiled"
 

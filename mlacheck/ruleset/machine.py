@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from packaging.version import Version
 
 from mlacheck.facts import UNKNOWN, Possible, is_known, one_of
-from mlacheck.ruleset.expression import decide, evaluate, names_of
+from mlacheck.ruleset.expression import UNDECIDABLE, decide, evaluate, names_of
 from mlacheck.ruleset.program import PLACEHOLDER
 
 if TYPE_CHECKING:
@@ -127,7 +127,12 @@ class Run:
     def value(self, name: str, f: Mapping[str, object]) -> object:
         """Read a fact, derived ones too."""
         text = self.scope.derives.get(name)
-        return f.get(name, UNKNOWN) if text is None else evaluate(text, f, self.scope)
+        if text is None:
+            return f.get(name, UNKNOWN)
+        try:
+            return self.scope.function(text)(f)
+        except UNDECIDABLE:
+            return evaluate(text, f, self.scope)
 
     def _unknown(self, text: str, f: Mapping[str, object]) -> tuple[str, ...]:
         names = sorted(self.scope.references(text))

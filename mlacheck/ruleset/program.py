@@ -63,4 +63,7 @@ class Program:
 
     def scope(self) -> Scope:
         """Give the names that this program's expressions use."""
-        return Scope(self.declarations, self.derives, self.tables)
+        changing = {fact for step in self.steps for arm in step.arms for fact, _, _ in arm.targets}
+        scope = Scope(self.declarations, self.derives, self.tables)
+        scope.settle(changing)
+        return scope

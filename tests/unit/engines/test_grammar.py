@@ -1,0 +1,287 @@
+"""The engine's parser is argparse, so argparse, built from the same data, says what is right."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from functools import cache
+from typing import NoReturn
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from mlacheck.data import load_json
+from mlacheck.engines import Grammar
+from mlacheck.engines.converter import CONVERTERS, ConversionError
+from mlacheck.facts import UNKNOWN
+from mlacheck.probes.engine import recorded_versions
+
+VERSIONS = recorded_versions("sglang")
+NEWEST = VERSIONS[-1]
+
+
+class RefusedError(Exception):
+    pass
+
+
+class HelpedError(Exception):
+    pass
+
+
+class Reference(argparse.ArgumentParser):
+    def error(self, message) -> NoReturn:
+        raise RefusedError(message)
+
+
+class Help(argparse.Action):
+    def __call__(self, *_, **__):
+        raise HelpedError
+
+
+def ends(message):
+    class End(argparse.Action):
+        def __call__(self, *_, **__):
+            raise RefusedError(message)
+
+    return End
+
+
+def const_reading_a_value(const):
+    class Const(argparse.Action):
+        def __call__(self, _parser, namespace, *_):
+            setattr(namespace, self.dest, const)
+
+    return Const
+
+
+class Nothing(argparse.Action):
+    def __call__(self, *_):
+        pass
+
+
+def converter(name):
+    ours = CONVERTERS.get(name)
+    if ours is None:
+        return str
+
+    def convert(text):
+        try:
+            return ours(text)
+        except ConversionError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+        except RecursionError as error:
+            raise ValueError from error
+
+    convert.__name__ = name
+    return convert
+
+
+def rows_of(version):
+    return load_json("sglang", "flags", f"{version}.json")["options"]
+
+
+def comparable(row):
+    """Leave out options whose actions or types are the engine's own code: other tests hold those."""
+    return row["action"] != "lora_path" and not (row.get("type") or "").startswith("parse_")
+
+
+@cache
+def reference(version):
+    parser = Reference(prog="x", add_help=False)
+    for row in filter(comparable, rows_of(version)):
+        add(parser, row)
+    return parser
+
+
+@cache
+def grammar(version):
+    return Grammar("sglang", version, tuple(filter(comparable, rows_of(version))))
+
+
+def add(parser, row):
+    common = {"dest": row["dest"], "default": row.get("default")}
+    if row.get("suppress") or row.get("default") == argparse.SUPPRESS:
+        common["default"] = argparse.SUPPRESS
+    action, flags = row["action"], row["flags"]
+    required = bool(row.get("required"))
+    if action == "help":
+        parser.add_argument(*flags, action=Help, nargs=0, dest="help", default=argparse.SUPPRESS)
+    elif row.get("message"):
+        parser.add_argument(*flags, action=ends(row["message"]), nargs=row.get("nargs"), **common)
+    elif action == "deprecated":
+        parser.add_argument(*flags, action=Nothing, nargs=0, **common)
+    elif action == "boolean_optional":
+        positive = [flag for flag in flags if not flag.startswith("--no-")]
+        parser.add_argument(*positive, action=argparse.BooleanOptionalAction, required=required, **common)
+    elif action in {"store_true", "store_false"} or (action == "store" and row.get("nargs") == 0):
+        action = action if action != "store" else "store_true"
+        parser.add_argument(*flags, action=action, required=required, **common)
+    elif action == "store_const" and row.get("nargs") == 0:
+        parser.add_argument(*flags, action=action, const=row.get("const"), required=required, **common)
+    else:
+        if action == "store_const":
+            common["action"] = const_reading_a_value(row.get("const"))
+        else:
+            common["action"] = action
+        if row.get("const") is not None and row.get("nargs") == "?":
+            common["const"] = row["const"]
+        parser.add_argument(
+            *flags,
+            type=converter(row.get("type")),
+            choices=row.get("choices"),
+            nargs=row.get("nargs"),
+            required=required,
+            **common,
+        )
+
+
+def bare(text):
+    """Drop what Pythons differ in: the quotes around choices."""
+    return re.sub(r"['\"\s]", "", text)
+
+
+def compare(version, line):
+    ours = grammar(version).parse(line)
+    try:
+        values = vars(reference(version).parse_args(line))
+    except HelpedError:
+        return
+    except RefusedError as refused:
+        assert ours.problems, f"argparse refuses {line}: {refused}"
+        first = ours.problems[0]
+        if first.kind == "ambiguous-flag" and sys.version_info >= (3, 12):
+            # Newer Pythons look at ambiguous words last to first error; the engine's image is the reference for neither.
+            return
+        assert bare(first.engine_message) == bare(str(refused)), line
+        return
+    assert not ours.problems, (line, ours.problems)
+    ours_values = {name: repr(value) for name, value in ours.values.items()}
+    assert ours_values == {name: repr(value) for name, value in values.items()}, line
+
+
+WORDS = st.sampled_from(
+    ["", "-", "--", "-1", "-1.5", "-.5", "-x", "--x", "--x=1", "--a b", "--x=a b", "a b", "None", "8k", "1.5Ki", "2Mi"]
+    + ["1.5M", "1e3", "nan", "0", "8", "{}", "[1]", '{"a": [1]}', "{", "true", "eagle", "EAGLE", "fa3", "auto", "é"]
+    + [" 7 ", "1_000", "=", "--=", "---", "--model-path=", "--tp=8", "--tp= 8", "-5x", "-tp", "0x10", "inf"]
+)
+
+
+@st.composite
+def segments(draw, rows):
+    row = draw(st.sampled_from(rows))
+    flag = draw(st.sampled_from(row["flags"]))
+    if draw(st.integers(0, 4)) == 0:
+        flag = flag[: draw(st.integers(3, max(3, len(flag))))]
+    value = WORDS
+    if draw(st.integers(0, 3)):
+        choices = row.get("choices")
+        fitting = {"int": ["8", "1"], "float": ["0.5"], "str": ["x", "fa3"], "nullable_str": ["None", "x"]}
+        human = {"human_readable_int": ["8k", "64Ki"], "loads": ['{"a": 1}'], "json_list_type": ["[1]"]}
+        fit = [str(one) for one in choices] if choices else (fitting | human).get(row.get("type"), ["x"])
+        value = st.sampled_from(fit)
+    if row.get("nargs") == 0:
+        return [flag] if draw(st.integers(0, 9)) else [f"{flag}={draw(value)}"]
+    if draw(st.integers(0, 3)) == 0:
+        return [f"{flag}={draw(value)}"]
+    least, most = (0, 3) if row.get("nargs") in {"*", "+", "?"} else (1, 1)
+    if draw(st.integers(0, 9)) == 0:
+        least, most = 0, 2
+    return [flag, *draw(st.lists(value, min_size=least, max_size=most))]
+
+
+@st.composite
+def lines(draw):
+    version = draw(st.sampled_from(VERSIONS))
+    rows = [row for row in rows_of(version) if comparable(row) and row["action"] != "help"]
+    parts = draw(st.lists(segments(rows) | WORDS.map(lambda word: [word]), max_size=6))
+    start = ["--model-path", "m"] if draw(st.integers(0, 9)) else []
+    return version, [*start, *(word for part in parts for word in part)]
+
+
+@settings(max_examples=700, deadline=None, suppress_health_check=list(HealthCheck))
+@given(lines())
+@example((NEWEST, ["--model-path", "m", "--", "--tp-size", "8"]))
+@example((NEWEST, ["--model-path", "m", "--tp-size", "--", "8"]))
+@example((NEWEST, ["--model-path", "m", "--tp-si=8"]))
+@example((NEWEST, ["--model-path=", "--tp-size", "-1"]))
+@example((NEWEST, ["--model-path", "m", "--spec", "1", "--nope"]))
+@example((NEWEST, ["--model-path", "m", "--tp-size", "x", "--spec"]))
+@example((NEWEST, ["--model-path", "m", "--trust-remote-code=1"]))
+@example((NEWEST, ["--model-path", "m", "--json-model-override-args={\"a\": 1}"]))
+@example((NEWEST, ["--model-path", "m", "--json-model-override-args", "{\"a\": 1}"]))
+@example((NEWEST, []))
+def test_a_line_is_read_as_argparse_reads_it(case):
+    compare(*case)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_option_of_every_version_reads_its_values_as_argparse_does(version):
+    for row in filter(comparable, rows_of(version)):
+        if row["action"] == "help":
+            continue
+        for flag in row["flags"]:
+            for value in (None, "1", "x", *map(str, (row.get("choices") or ())[:2])):
+                words = [flag] if value is None else [flag, value]
+                compare(version, ["--model-path", "m", *words])
+            compare(version, ["--model-path", "m", f"{flag}=2"])
+            compare(version, ["--model-path", "m", flag[:-1]])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_defaults_are_those_of_the_parser(version):
+    values = Grammar.load("sglang", version).parse(["--model-path", "m"]).values
+    assert values["tp_size"] == 1
+    assert values["model_path"] == "m"
+    assert json.dumps(values, default=str)
+
+
+def parse(*words, version="0.5.18", unknown=None):
+    return Grammar.load("sglang", version).parse(words, unknown or {})
+
+
+def only(arguments):
+    [problem] = arguments.problems
+    return problem
+
+
+def test_what_was_given_is_known_with_its_place():
+    arguments = parse("--model-path", "m", "--tp", "4", "--tp-size=8")
+    assert arguments.values["tp_size"] == 8
+    tp = arguments.given["tp_size"]
+    assert (tp.flag, tp.spans, tp.index) == ("--tp-size", ((2, 4), (4, 5)), 4)
+    assert "attention_backend" not in arguments.given
+
+
+def test_a_word_with_an_unresolved_variable_is_unknown_and_nothing_else_is():
+    arguments = parse("--model-path", "m", "--tp-size", "$TP", "--dp-size", "2", unknown={3: ("TP",)})
+    assert arguments.values["tp_size"] is UNKNOWN
+    assert arguments.values["dp_size"] == 2
+    assert not arguments.problems
+
+
+def test_an_unresolved_word_that_belongs_to_no_flag_is_not_called_wrong():
+    arguments = parse("--model-path", "m", "$EXTRA", unknown={2: ("EXTRA",)})
+    assert not arguments.problems
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "said"),
+    [
+        (["--tp-size", "8"], "missing-required", "required"),
+        (["--model-path", "m", "--tp-size"], "missing-value", "expected one argument"),
+        (["--model-path", "m", "--tp-size", "x"], "invalid-value", "invalid int value: 'x'"),
+        (["--model-path", "m", "--attention-backend", "nope"], "invalid-choice", "invalid choice: 'nope'"),
+        (["--model-path", "m", "--trust-remote-code=1"], "unexpected-value", "ignored explicit argument '1'"),
+        (["--model-path", "m", "--speculative", "1"], "ambiguous-flag", "could match"),
+        (["--model-path", "m", "--xyzzy", "1"], "unknown-flag", "unrecognized arguments: --xyzzy 1"),
+        (["--model-path", "m", "stray"], "unexpected-argument", "unrecognized arguments: stray"),
+    ],
+)
+def test_each_refusal_has_its_kind_and_the_engines_words(words, kind, said):
+    problem = parse(*words).problems[0]
+    assert problem.kind == kind
+    assert said in problem.engine_message
+    assert problem.message != problem.engine_message
