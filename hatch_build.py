@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -19,10 +20,20 @@ class CompileRules(BuildHookInterface[Any]):
         if self.target_name != "wheel" or version == "editable":
             return
         sys.path.insert(0, self.root)
-        from mlacheck.ruleset.load import generate, known_versions, module_name, write_module
+        from mlacheck.data import compiled_name, parse_yaml, rules_root
+        from mlacheck.ruleset.load import generate, known_versions, module_name
 
         folder = Path(tempfile.mkdtemp(prefix="mlacheck-rules-"))
-        for engine_version in known_versions("sglang"):
-            write_module(module_name("sglang", engine_version), generate("sglang", engine_version), folder)
-        for path in sorted(folder.glob("*.py")):
-            build_data["force_include"][str(path)] = f"mlacheck/_compiled/{path.name}"
+        files = {
+            f"{module_name('sglang', one)}.py": generate("sglang", one) for one in known_versions("sglang")
+        }
+        data = ("gpus.yaml", "flashinfer/watched.yaml", "sglang/spellings.yaml", *self._models())
+        for name in data:
+            files[compiled_name(*name.split("/"))] = json.dumps(parse_yaml(rules_root() / name))
+        files["__init__.py"] = ""
+        for name, text in files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+            build_data["force_include"][str(folder / name)] = f"mlacheck/_compiled/{name}"
+
+    def _models(self) -> list[str]:
+        return [f"models/{path.name}" for path in sorted(Path(self.root, "rules", "models").glob("*.yaml"))]

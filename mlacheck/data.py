@@ -1,17 +1,33 @@
-"""Where the knowledge lives: `rules/` beside the package in a checkout, inside it in an installed wheel."""
+"""Where the knowledge lives: `rules/` beside the package in a checkout, inside it in an installed wheel.
+
+YAML is the source. Parsing it costs more than a whole run, so a compiled form lies under `_compiled`: made when a
+wheel is built, and in a checkout on first use and whenever a source is newer.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 from functools import cache
 from pathlib import Path
+from typing import Final
+
+PACKAGE: Final = Path(__file__).parent
+COMPILED: Final = PACKAGE / "_compiled"
 
 
 @cache
 def rules_root() -> Path:
     """Give the folder of the rules."""
-    packaged = Path(__file__).parent / "rules"
-    return packaged if packaged.is_dir() else Path(__file__).parent.parent / "rules"
+    packaged = PACKAGE / "rules"
+    return packaged if packaged.is_dir() else PACKAGE.parent / "rules"
+
+
+@cache
+def is_checkout() -> bool:
+    """Tell whether the rules can be newer than what was compiled; an installed wheel is made in one piece."""
+    return rules_root().parent != PACKAGE
 
 
 @cache
@@ -23,7 +39,34 @@ def load_json(*parts: str) -> object:
 @cache
 def load_yaml(*parts: str) -> object:
     """Read one YAML data file under the rules, once; the result must not be changed."""
+    source = rules_root().joinpath(*parts)
+    compiled = COMPILED / compiled_name(*parts)
+    with contextlib.suppress(OSError, ValueError):
+        if not is_checkout() or compiled.stat().st_mtime_ns > source.stat().st_mtime_ns:
+            return json.loads(compiled.read_text(encoding="utf-8"))
+    data = parse_yaml(source)
+    # A read-only checkout works too, only slower.
+    with contextlib.suppress(OSError):
+        write_compiled(compiled, json.dumps(data, ensure_ascii=False))
+    return data
+
+
+def compiled_name(*parts: str) -> str:
+    """Name the compiled form of a YAML data file."""
+    return "-".join(parts).replace(".yaml", ".json")
+
+
+def parse_yaml(path: Path) -> object:
+    """Parse one of our own YAML files."""
     import yaml  # the compiled form spares ordinary runs this import
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return yaml.load(rules_root().joinpath(*parts).read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - a safe loader
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - a safe loader
+
+
+def write_compiled(path: Path, text: str) -> None:
+    """Write a compiled file so that no reader ever sees half of one."""
+    path.parent.mkdir(exist_ok=True)
+    partial = path.parent / f".{path.name}.{os.getpid()}"
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)

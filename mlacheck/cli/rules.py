@@ -27,8 +27,8 @@ def command() -> None:
 
 
 def _read(engine: str) -> RuleSet:
+    from mlacheck.ruleset.error import RuleError
     from mlacheck.ruleset.load import ruleset  # YAML and pydantic only here
-    from mlacheck.ruleset.source import RuleError
 
     try:
         return ruleset(engine)
@@ -97,7 +97,7 @@ def schema() -> None:
 @click.argument("names", nargs=-1)
 def test(engine: str, names: tuple[str, ...]) -> None:
     """Run every rule's own pass and fail rows (or those of the named rules)."""
-    from mlacheck.ruleset.source import RuleError  # rules are read only now
+    from mlacheck.ruleset.error import RuleError  # rules are read only now
     from mlacheck.selftest import run_tests  # same
 
     try:

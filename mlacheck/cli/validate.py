@@ -85,7 +85,7 @@ def _run(
 ) -> int:
     if sum((text is not None, cases is not None, bool(words))) != 1:
         raise click.UsageError("give exactly one of --args TEXT, -- COMMAND..., and --cases FILE")
-    from mlacheck.ruleset.source import RuleError  # rules are read only now
+    from mlacheck.ruleset.error import RuleError  # rules are read only now
 
     try:
         if cases is not None:
@@ -166,11 +166,9 @@ def _reports(result: LaunchResult, extra: Sequence[str], given: dict[str, Any]) 
 
 def _write(reports: Sequence[Report], format_: str, *, verbose: bool) -> None:
     if format_ == "text":
-        from rich.console import Console  # only for text
+        from mlacheck.report.text import write_text  # only for text
 
-        from mlacheck.report.text import write_text  # same
-
-        write_text(reports, Console(), verbose=verbose)
+        write_text(reports, sys.stdout, verbose=verbose)
         return
     from mlacheck.report.json_ import to_dict, to_json  # only for JSON
 

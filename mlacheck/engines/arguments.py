@@ -76,7 +76,7 @@ class ArgumentProblem:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """Every argument's value (the engine's default when it is not given), what was given, and what is wrong."""
+    """Every argument's value (the engine's default when not given), what was given, and what is wrong."""
 
     values: dict[str, object]
     given: dict[str, Given]

@@ -8,6 +8,7 @@ and takes ten times as long.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -74,6 +75,15 @@ def _option(row: Mapping[str, Any]) -> Option:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Flag:
+    """A word read as a flag: what it stands for, and the value after its `=`."""
+
+    option: Option | None = None
+    explicit: str | None = None
+    matches: Sequence[str] = ()
+
+
 class _Parse:
     """One pass over one argv."""
 
@@ -86,29 +96,34 @@ class _Parse:
         self.problems: list[ArgumentProblem] = []
         self.ambiguous: list[ArgumentProblem] = []
         self.extras: list[int] = []
+        self.foreign: set[int] = set()  # extras that read as flags
 
     def arguments(self) -> Arguments:
         words = self.words
         index = 0
         only_values = False
         while index < len(words):
-            word = words[index]
-            option = None if only_values else self.grammar.flags.get(word)
-            explicit: str | None = None
-            if option is None:
-                if word == "--" and not only_values:
-                    only_values = True
-                    index += 1
-                    continue
-                if only_values or not self._looks_like_flag(word):
+            if only_values:
+                self.extras.append(index)
+                index += 1
+                continue
+            if words[index] == "--":
+                # No engine has positional arguments that it could introduce.
+                only_values = True
+                self.extras.append(index)
+                index += 1
+                continue
+            flag = self._flag(index)
+            if flag is None or flag.option is None:
+                if flag is not None and flag.matches:
+                    self.ambiguous.append(self._ambiguity(index, words[index], flag.matches))
+                else:
                     self.extras.append(index)
-                    index += 1
-                    continue
-                option, explicit = self._abbreviated(index, word)
-                if option is None:
-                    index += 1
-                    continue
-            index = self._take(option, index, explicit)
+                    if flag is not None:
+                        self.foreign.add(index)
+                index += 1
+                continue
+            index = self._take(flag.option, index, flag.explicit)
         self._missing()
         self._unrecognized()
         problems = (*self.ambiguous, *self.problems)
@@ -118,35 +133,33 @@ class _Parse:
             problems = tuple(suggest(problem, self.grammar) for problem in problems)
         return Arguments(self.values, self.given, problems)
 
-    @staticmethod
-    def _looks_like_flag(word: str) -> bool:
-        if word[:1] != "-" or len(word) == 1:
-            return False
-        return not _NEGATIVE.match(word) and (" " not in word or "=" in word)
-
-    def _abbreviated(self, index: int, word: str) -> tuple[Option | None, str | None]:
-        """Resolve `--flag=value` and prefixes; anything else is left over or ambiguous."""
-        flags = self.grammar.flags
+    def _flag(self, index: int) -> _Flag | None:
+        """Read a word as a flag: its option, none that this version has, or several; None for a value."""
+        word, flags = self.words[index], self.grammar.flags
+        if word[:1] != "-":
+            return None
+        option = flags.get(word)
+        if option is not None:
+            return _Flag(option)
+        if len(word) == 1:
+            return None
         name, equals, value = word.partition("=")
         if equals and name in flags:
-            return flags[name], value
+            return _Flag(flags[name], value)
+        if index in self.unknown and "$" in name:
+            return _Flag()
         if word.startswith("--"):
             matches = [flag for flag in flags if flag.startswith(name)]
-            if len(matches) == 1:
-                return flags[matches[0]], value if equals else None
-            if matches:
-                self.ambiguous.append(self._ambiguity(index, word, matches))
-                return None, None
-        elif word[:2] in flags:
+            explicit = value if equals else None
+        else:
             # `-hfoo`: a one-letter flag with its value, or more one-letter flags, run together.
-            return flags[word[:2]], word[2:]
-        if " " in word:
-            self.extras.append(index)
-            return None, None
-        self.extras.append(index)
-        return None, None
+            matches = [flag for flag in flags if flag == word[:2] or flag.startswith(word)]
+            explicit = word[2:] if matches[:1] == [word[:2]] else None
+        if matches:
+            return _Flag(flags[matches[0]], explicit) if len(matches) == 1 else _Flag(matches=matches)
+        return None if _NEGATIVE.match(word) or " " in word else _Flag()
 
-    def _ambiguity(self, index: int, word: str, matches: list[str]) -> ArgumentProblem:
+    def _ambiguity(self, index: int, word: str, matches: Sequence[str]) -> ArgumentProblem:
         shown = ", ".join(matches)
         return ArgumentProblem(
             "ambiguous-flag",
@@ -198,7 +211,7 @@ class _Parse:
     def _collect(
         self, option: Option, index: int, explicit: str | None
     ) -> tuple[str | tuple[list[int], list[str]], int]:
-        """Give the values of an option with their words, or argparse's complaint, and the index after them."""
+        """Give an option's values with their words, or argparse's complaint, and the index after them."""
         if explicit is not None:
             return ([index], [explicit]), index + 1
         nargs = option.nargs
@@ -220,11 +233,7 @@ class _Parse:
         return (taken, [self.words[at] for at in taken]), end
 
     def _is_value(self, index: int) -> bool:
-        word = self.words[index]
-        if word == "--" or not self._looks_like_flag(word):
-            return word != "--"
-        # A word with a blank is a value unless its beginning is a flag.
-        return False
+        return self.words[index] != "--" and self._flag(index) is None
 
     def _store(self, option: Option, positions: list[int], texts: list[str]) -> None:
         if any(position in self.unknown for position in positions):
@@ -293,7 +302,7 @@ class _Parse:
             return
         known = [at for at in self.extras if at not in self.unknown]
         said = "unrecognized arguments: " + " ".join(self.words[at] for at in self.extras)
-        flags = [at for at in known if self._looks_like_flag(self.words[at])]
+        flags = [at for at in known if at in self.foreign]
         for at in flags:
             word = self.words[at].partition("=")[0]
             message = f"{self.grammar.engine} {self.grammar.version} has no flag {word}"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import os
+from typing import TYPE_CHECKING, Final, TextIO, TypeAlias
 
 from mlacheck.ruleset.machine import show
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from rich.console import Console
-    from rich.text import Text
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from mlacheck.finding import Finding, Report
+
+# A line in pieces of one style each; rich is loaded only where there is a terminal to show styles.
+Line: TypeAlias = tuple[tuple[str, str], ...]
 
 _STYLES: Final = {
     "error": "bold red",
@@ -36,8 +37,9 @@ _LATER: Final = {
 }
 
 
-def write_text(reports: Iterable[Report], console: Console, *, verbose: bool = False) -> None:
-    """Write reports to a rich console."""
+def write_text(reports: Iterable[Report], stream: TextIO, *, verbose: bool = False) -> None:
+    """Write reports for a person: in colour on a terminal that wants it, plain elsewhere."""
+    write = _styled_writer(stream) if _wants_colour(stream) else _plain_writer(stream)
     counts = {"error": 0, "warning": 0, "info": 0}
     undecided = commands = 0
     for report in reports:
@@ -46,41 +48,60 @@ def write_text(reports: Iterable[Report], console: Console, *, verbose: bool = F
         for finding in report.findings:
             counts[finding.level] += 1
         for line in _report(report, verbose=verbose):
-            console.print(line, soft_wrap=True, highlight=False)
+            write(line)
     told = ", ".join(
         f"{number} {level}{'s' if number != 1 else ''}" for level, number in counts.items() if number
     )
     tail = f"; {undecided} rules undecided" if undecided else ""
-    console.print(
-        f"checked {commands} command{'s' if commands != 1 else ''}: {told or 'no findings'}{tail}",
-        highlight=False,
-        soft_wrap=True,
-    )
+    write(_line(f"checked {commands} command{'s' if commands != 1 else ''}: {told or 'no findings'}{tail}"))
 
 
-def _report(report: Report, *, verbose: bool) -> Iterator[Text | str]:
+def _wants_colour(stream: TextIO) -> bool:
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
+
+
+def _plain_writer(stream: TextIO) -> Callable[[Line], None]:
+    def write(line: Line) -> None:
+        stream.write("".join(text for text, _ in line) + "\n")
+
+    return write
+
+
+def _styled_writer(stream: TextIO) -> Callable[[Line], None]:
+    from rich.console import Console  # only for a terminal
+    from rich.text import Text  # same
+
+    console = Console(file=stream, force_terminal=True)
+
+    def write(line: Line) -> None:
+        console.print(Text.assemble(*line), soft_wrap=True, highlight=False)
+
+    return write
+
+
+def _report(report: Report, *, verbose: bool) -> Iterator[Line]:
     yield _head(report)
     for assumption in report.assumptions:
-        yield _styled(f"  assumed: {assumption}", "dim")
+        yield _line(f"  assumed: {assumption}", "dim")
     for problem in report.problems:
         place = (
             f" (line {problem.location.line}, column {problem.location.column})" if problem.location else ""
         )
-        yield _styled(f"  {problem.message}{place}", "yellow")
-        yield f"    {problem.hint}"
+        yield _line(f"  {problem.message}{place}", "yellow")
+        yield _line(f"    {problem.hint}")
     yield from _resolved(report, verbose=verbose)
     for finding in report.findings:
-        yield ""
+        yield _line("")
         yield from _finding(report, finding, verbose=verbose)
     yield from _boundary(report, verbose=verbose)
     for row in report.decode:
         yield _decode_row(row)
-    yield ""
+    yield _line("")
 
 
-def _head(report: Report) -> Text:
-    from rich.text import Text  # loaded only when text is written
-
+def _head(report: Report) -> Line:
     target = report.target
     gpu = target.get("gpu") or ("unknown GPU" if target.get("sm") is None else "")
     sm = f" (SM{target['sm']})" if target.get("sm") else ""
@@ -93,91 +114,78 @@ def _head(report: Report) -> Text:
     ]
     if target.get("model"):
         parts.append(str(target["model"]))
-    line = Text()
-    line.append(report.verdict.upper(), style=_STYLES[report.verdict])
-    if report.file:
-        line.append(f"  {report.file}" + (f":{report.location.line}" if report.location else ""))
-    line.append("  " + " · ".join(parts))
-    return line
+    place = f":{report.location.line}" if report.location else ""
+    where = f"  {report.file}{place}" if report.file else ""
+    return ((report.verdict.upper(), _STYLES[report.verdict]), (f"{where}  {' · '.join(parts)}", ""))
 
 
-def _resolved(report: Report, *, verbose: bool) -> Iterator[Text | str]:
+def _resolved(report: Report, *, verbose: bool) -> Iterator[Line]:
     shown = [name for name in (report.resolved if verbose else _RUNS) if name in report.resolved]
     if not shown:
         return
-    yield "  would run:"
+    yield _line("  would run:")
     width = max(len(name) for name in shown)
     for name in shown:
         one = report.resolved[name]
         yield _row(name.ljust(width), "-" if one.value is None else show(one.value), one.origin)
 
 
-def _row(name: str, value: str, origin: str) -> Text:
-    from rich.text import Text  # loaded only when text is written
-
-    line = Text(f"    {name}  ")
-    line.append(value.ljust(14), style="bold")
-    line.append(f"  {origin}", style="dim")
-    return line
+def _row(name: str, value: str, origin: str) -> Line:
+    return ((f"    {name}  ", ""), (value.ljust(14), "bold"), (f"  {origin}", "dim"))
 
 
-def _finding(report: Report, finding: Finding, *, verbose: bool) -> Iterator[Text | str]:
-    from rich.text import Text  # loaded only when text is written
-
-    line = Text("  ")
-    line.append(f"{finding.level}[{finding.id}]", style=_STYLES[finding.level])
-    line.append(f" {finding.message}")
-    yield line
+def _finding(report: Report, finding: Finding, *, verbose: bool) -> Iterator[Line]:
+    yield (
+        ("  ", ""),
+        (f"{finding.level}[{finding.id}]", _STYLES[finding.level]),
+        (f" {finding.message}", ""),
+    )
     notes = [_STOPS] if finding.engine_stops_here else []
     if finding.phase in _LATER:
         notes.append(_LATER[finding.phase])
     if finding.extrapolated:
         notes.append("extrapolated from the nearest recorded version")
     where = f"{finding.phase}, {'; '.join(notes)}" if notes else finding.phase
-    yield _styled(f"    when: {where}", "dim")
+    yield _line(f"    when: {where}", "dim")
     if finding.location and report.file:
-        yield _styled(f"    at: {report.file}:{finding.location.line}:{finding.location.column}", "dim")
+        yield _line(f"    at: {report.file}:{finding.location.line}:{finding.location.column}", "dim")
     if finding.because:
-        yield _styled("    because: " + "; ".join(finding.because), "dim")
+        yield _line("    because: " + "; ".join(finding.because), "dim")
     for remedy in finding.remedies:
         cost = f" ({remedy.cost})" if remedy.cost else ""
-        yield _styled(f"    fix: {remedy.text}{cost}", "green")
+        yield _line(f"    fix: {remedy.text}{cost}", "green")
         if remedy.command:
-            yield f"      {remedy.command}"
+            yield _line(f"      {remedy.command}")
     if finding.confirm and verbose:
-        yield _styled(f"    would confirm it: {finding.confirm}", "dim")
+        yield _line(f"    would confirm it: {finding.confirm}", "dim")
     if finding.source:
         proof = "  " + ", ".join(finding.evidence) if finding.evidence else ""
-        yield _styled(f"    source: {finding.source}{proof}", "dim")
+        yield _line(f"    source: {finding.source}{proof}", "dim")
 
 
-def _boundary(report: Report, *, verbose: bool) -> Iterator[Text | str]:
+def _boundary(report: Report, *, verbose: bool) -> Iterator[Line]:
     if report.undecided:
         needs = sorted({need for one in report.undecided for need in one.needs})
-        yield ""
-        yield _styled(
-            f"  undecided: {len(report.undecided)} rules wait for {', '.join(needs[:8])}", "magenta"
-        )
+        yield _line("")
+        yield _line(f"  undecided: {len(report.undecided)} rules wait for {', '.join(needs[:8])}", "magenta")
         for one in report.undecided if verbose else report.undecided[:5]:
-            yield _styled(f"    {one.rule} {one.title} (needs {', '.join(one.needs)})", "dim")
+            yield _line(f"    {one.rule} {one.title} (needs {', '.join(one.needs)})", "dim")
         if not verbose and len(report.undecided) > 5:
-            yield _styled(f"    and {len(report.undecided) - 5} more: --verbose lists them", "dim")
+            yield _line(f"    and {len(report.undecided) - 5} more: --verbose lists them", "dim")
     if report.not_checked:
-        yield ""
-        yield _styled("  not checked: " + "; ".join(report.not_checked), "dim")
+        yield _line("")
+        yield _line("  not checked: " + "; ".join(report.not_checked), "dim")
 
 
-def _decode_row(row: Mapping[str, object]) -> Text:
+def _decode_row(row: Mapping[str, object]) -> Line:
     style = {"passes": "green", "fails": "red", "wrong": "bold red"}.get(str(row.get("state")), "yellow")
     parts = [f"  decode: {row.get('name')}: {row.get('state')}"]
     if row.get("measured") is not None:
         parts.append(f"measured {row['measured']}, limit {row.get('limit')}")
     if row.get("detail"):
         parts.append(str(row["detail"]))
-    return _styled("  ".join(parts), style)
+    return _line("  ".join(parts), style)
 
 
-def _styled(text: str, style: str) -> Text:
-    from rich.text import Text  # loaded only when text is written
-
-    return Text(text, style=style)
+def _line(text: str, style: str = "") -> Line:
+    return ((text, style),)

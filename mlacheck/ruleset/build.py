@@ -11,17 +11,17 @@ from packaging.version import Version
 from pydantic import ValidationError
 
 from mlacheck.ruleset import source as rule_source
+from mlacheck.ruleset.error import RuleError
 from mlacheck.ruleset.expression import Declaration, ExpressionError, Scope, check, names_of
 from mlacheck.ruleset.program import PLACEHOLDER, Arm, Program, Step
 from mlacheck.ruleset.schema import FindRule, ProgramFile, RuleFile, SetRule, SourceReference
-from mlacheck.ruleset.source import RuleError, Source
 
 if TYPE_CHECKING:
     import ast
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from mlacheck.ruleset.source import Key
+    from mlacheck.ruleset.source import Key, Source
 
 _RUNNER: Final = re.compile(r"\brunner\.")
 
@@ -138,6 +138,9 @@ class _Builder:
                 name for step in steps for text in _texts(step) for name in scope.references(text)
             ),
             inert=frozenset(self.ruleset.order.inert),
+            settled=scope.find_settled(
+                {fact for step in steps for arm in step.arms for fact, _, _ in arm.targets}
+            ),
         )
 
     def _in_range(self, versions: Mapping[str, str], source: Source, path: Key) -> bool:

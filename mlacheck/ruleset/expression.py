@@ -143,8 +143,8 @@ class Scope:
             self._references[text] = found
         return found
 
-    def settle(self, changing: Collection[str]) -> None:
-        """Find the derived facts that read nothing which `set` rules change."""
+    def find_settled(self, changing: Collection[str]) -> tuple[str, ...]:
+        """Find the derived facts that read nothing which `set` rules change, each after those it reads."""
         settled = {name for name, text in self.derives.items() if self.references(text).isdisjoint(changing)}
         order: dict[str, None] = {}
 
@@ -157,7 +157,7 @@ class Scope:
         for name in self.derives:
             if name in settled and name not in order:
                 visit(name)
-        self.settled = tuple(order)
+        return tuple(order)
 
     def function(self, text: str) -> Callable[[Mapping[str, object]], object]:
         """Compile one checked expression by itself, for evaluating it in many possible worlds."""

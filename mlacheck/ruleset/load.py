@@ -5,28 +5,26 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib
-import os
 import sys
 import types
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from mlacheck.data import load_json, rules_root
+from mlacheck.data import COMPILED, is_checkout, load_json, rules_root, write_compiled
 from mlacheck.ruleset.expression import Declaration, Scope
 from mlacheck.ruleset.program import Arm, Program, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from mlacheck.ruleset.build import RuleSet
     from mlacheck.ruleset.machine import Runner
 
 # Raise it when the generated form changes.
-FORMAT: Final = 2
+FORMAT: Final = 3
 _SUPPRESSED: Final = "==SUPPRESS=="  # as argparse writes it
-COMPILED: Final = Path(__file__).parent.parent / "_compiled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +45,26 @@ def known_versions(engine: str) -> tuple[str, ...]:
     return tuple(sorted(found, key=Version))
 
 
+def _sources(engine: str) -> list[Path]:
+    folder = rules_root() / engine
+    return sorted((*folder.glob("*.yaml"), *folder.glob("flags/*.json")))
+
+
 @cache
 def digest(engine: str) -> str:
     """Hash everything that an engine's programs are made from."""
-    folder = rules_root() / engine
     total = hashlib.sha256(f"format {FORMAT}".encode())
-    for path in sorted((*folder.glob("*.yaml"), *folder.glob("flags/*.json"))):
+    for path in _sources(engine):
         total.update(path.name.encode())
         total.update(path.read_bytes())
     return total.hexdigest()
+
+
+@cache
+def _stamp(engine: str) -> str:
+    """Identify the sources as they lie in a checkout without reading them."""
+    marks = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _sources(engine)]
+    return hashlib.sha256(repr((FORMAT, marks)).encode()).hexdigest()
 
 
 @cache
@@ -66,9 +75,7 @@ def load_program(engine: str, version: str) -> Compiled:
         module: types.ModuleType | None = importlib.import_module(f"mlacheck._compiled.{name}")
     except ImportError:
         module = None
-    # An installed wheel is made in one piece; only a checkout can have rules newer than what was compiled.
-    stale = module is None or (_is_checkout() and module.__dict__.get("DIGEST") != digest(engine))
-    if stale or module is None:
+    if module is None or (is_checkout() and module.__dict__.get("STAMP") != _stamp(engine)):
         module = _rebuild(engine, version, name)
     return from_module(module)
 
@@ -82,30 +89,17 @@ def from_module(module: types.ModuleType) -> Compiled:
     return Compiled(program, scope, cast("Runner", names["run"]))
 
 
-def _is_checkout() -> bool:
-    return rules_root().parent != Path(__file__).parent.parent
-
-
 def module_name(engine: str, version: str) -> str:
     """Name the generated module of a version."""
     return f"{engine}_" + "".join(c if c.isalnum() else "_" for c in version)
 
 
 def _rebuild(engine: str, version: str, name: str) -> types.ModuleType:
-    text = generate(engine, version)
+    text = f"{generate(engine, version)}\nSTAMP = {_stamp(engine)!r}\n"
     # A read-only checkout works too, only slower.
     with contextlib.suppress(OSError):
-        write_module(name, text)
+        write_compiled(COMPILED / f"{name}.py", text)
     return _execute(name, text)
-
-
-def write_module(name: str, text: str, folder: Path = COMPILED) -> None:
-    """Write a generated module so that no reader ever sees half of one."""
-    folder.mkdir(exist_ok=True)
-    (folder / "__init__.py").touch()
-    partial = folder / f".{name}.{os.getpid()}"
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(folder / f"{name}.py")
 
 
 def _execute(name: str, text: str) -> types.ModuleType:

@@ -61,9 +61,9 @@ class Program:
     reads: frozenset[str] = frozenset()
     inert: frozenset[str] = frozenset()
 
+    # Derived facts that no rule can change, in the order in which they can be computed.
+    settled: tuple[str, ...] = ()
+
     def scope(self) -> Scope:
         """Give the names that this program's expressions use."""
-        changing = {fact for step in self.steps for arm in step.arms for fact, _, _ in arm.targets}
-        scope = Scope(self.declarations, self.derives, self.tables)
-        scope.settle(changing)
-        return scope
+        return Scope(self.declarations, self.derives, self.tables, settled=self.settled)

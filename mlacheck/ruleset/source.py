@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import yaml
 
+from mlacheck.ruleset.error import RuleError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -18,15 +20,6 @@ _TAGS: Final = frozenset(
 )
 
 Key = tuple[str | int, ...]
-
-
-class RuleError(Exception):
-    """A rule file that cannot be used; the message names file and line."""
-
-    def __init__(self, message: str, *, file: str, line: int | None = None) -> None:
-        self.message, self.file, self.line = message, file, line
-        place = file if line is None else f"{file}:{line}"
-        super().__init__(f"{place}: {message}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,30 +143,81 @@ def bare(text):
     return re.sub(r"['\"\s]", "", text)
 
 
+def refusal(version, line):
+    """Give argparse's own values, or its complaint."""
+    try:
+        return vars(reference(version).parse_args(line)), None
+    except RefusedError as refused:
+        return None, str(refused)
+
+
 def compare(version, line):
     ours = grammar(version).parse(line)
     try:
-        values = vars(reference(version).parse_args(line))
+        values, refused = refusal(version, line)
     except HelpedError:
         return
-    except RefusedError as refused:
+    if refused is not None:
         assert ours.problems, f"argparse refuses {line}: {refused}"
         first = ours.problems[0]
-        if first.kind == "ambiguous-flag" and sys.version_info >= (3, 12):
-            # Newer Pythons look at ambiguous words last to first error; the engine's image is the reference for neither.
-            return
-        assert bare(first.engine_message) == bare(str(refused)), line
+        # Since 3.12 an ambiguous word is met in its turn; the reference meets it before all else.
+        if first.kind != "ambiguous-flag" or sys.version_info < (3, 12):
+            assert bare(first.engine_message) == bare(refused), line
         return
     assert not ours.problems, (line, ours.problems)
     ours_values = {name: repr(value) for name, value in ours.values.items()}
     assert ours_values == {name: repr(value) for name, value in values.items()}, line
 
 
-WORDS = st.sampled_from(
-    ["", "-", "--", "-1", "-1.5", "-.5", "-x", "--x", "--x=1", "--a b", "--x=a b", "a b", "None", "8k", "1.5Ki", "2Mi"]
-    + ["1.5M", "1e3", "nan", "0", "8", "{}", "[1]", '{"a": [1]}', "{", "true", "eagle", "EAGLE", "fa3", "auto", "é"]
-    + [" 7 ", "1_000", "=", "--=", "---", "--model-path=", "--tp=8", "--tp= 8", "-5x", "-tp", "0x10", "inf"]
-)
+LIKE_FLAGS = [
+    "-",
+    "--",
+    "-x",
+    "--x",
+    "--x=1",
+    "--a b",
+    "--x=a b",
+    "=",
+    "--=",
+    "---",
+    "--tp=8",
+    "--tp= 8",
+    "-tp",
+]
+NUMBERS = [
+    "-1",
+    "-1.5",
+    "-.5",
+    "8k",
+    "1.5Ki",
+    "2Mi",
+    "1.5M",
+    "1e3",
+    "nan",
+    "0",
+    "8",
+    " 7 ",
+    "1_000",
+    "-5x",
+    "0x10",
+]
+TEXTS = [
+    "",
+    "a b",
+    "None",
+    "{}",
+    "[1]",
+    '{"a": [1]}',
+    "{",
+    "true",
+    "eagle",
+    "EAGLE",
+    "fa3",
+    "auto",
+    "é",
+    "inf",
+]
+WORDS = st.sampled_from(LIKE_FLAGS + NUMBERS + TEXTS)
 
 
 @st.composite
@@ -185,7 +236,8 @@ def segments(draw, rows):
     if row.get("nargs") == 0:
         return [flag] if draw(st.integers(0, 9)) else [f"{flag}={draw(value)}"]
     if draw(st.integers(0, 3)) == 0:
-        return [f"{flag}={draw(value)}"]
+        # `--flag=--` is left out: before 3.13 argparse loses the value, and stores an empty list.
+        return [f"{flag}={draw(value.filter(lambda text: text != '--'))}"]
     least, most = (0, 3) if row.get("nargs") in {"*", "+", "?"} else (1, 1)
     if draw(st.integers(0, 9)) == 0:
         least, most = 0, 2
@@ -201,7 +253,7 @@ def lines(draw):
     return version, [*start, *(word for part in parts for word in part)]
 
 
-@settings(max_examples=700, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(lines())
 @example((NEWEST, ["--model-path", "m", "--", "--tp-size", "8"]))
 @example((NEWEST, ["--model-path", "m", "--tp-size", "--", "8"]))
@@ -210,17 +262,18 @@ def lines(draw):
 @example((NEWEST, ["--model-path", "m", "--spec", "1", "--nope"]))
 @example((NEWEST, ["--model-path", "m", "--tp-size", "x", "--spec"]))
 @example((NEWEST, ["--model-path", "m", "--trust-remote-code=1"]))
-@example((NEWEST, ["--model-path", "m", "--json-model-override-args={\"a\": 1}"]))
-@example((NEWEST, ["--model-path", "m", "--json-model-override-args", "{\"a\": 1}"]))
+@example((NEWEST, ["--model-path", "m", '--json-model-override-args={"a": 1}']))
+@example((NEWEST, ["--model-path", "m", "--json-model-override-args", '{"a": 1}']))
 @example((NEWEST, []))
 def test_a_line_is_read_as_argparse_reads_it(case):
     compare(*case)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_every_option_of_every_version_reads_its_values_as_argparse_does(version):
+@pytest.mark.parametrize(("version", "earlier"), [*zip(VERSIONS, (None, *VERSIONS), strict=False)])
+def test_every_option_that_a_version_brings_or_changes_is_read_as_argparse_reads_it(version, earlier):
+    known = {str(row) for row in rows_of(earlier)} if earlier else set()
     for row in filter(comparable, rows_of(version)):
-        if row["action"] == "help":
+        if row["action"] == "help" or str(row) in known:
             continue
         for flag in row["flags"]:
             for value in (None, "1", "x", *map(str, (row.get("choices") or ())[:2])):

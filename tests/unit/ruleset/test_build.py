@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mlacheck.ruleset.source import RuleError
+from mlacheck.ruleset.error import RuleError
 
 HEAD = """
 rules:
