@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m compileall -q mlacheck
 	touch $@
 
 $(VENV)/tested: $(VENV)/installed

@@ -6,12 +6,13 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from mlacheck.frozen import frozen
 from mlacheck.launch.command import LaunchCommand, Word
 from mlacheck.probes.target import TargetFlags
 from mlacheck.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from mlacheck.finding import Report
     from mlacheck.probes.model import ModelConfig, ModelProblem
@@ -32,7 +33,7 @@ _KEYS: Final = {
 _TEXTS: Final = ("engine", "engine_version", "model", "gpu", "flashinfer")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaseProblem:
     """A line that is no case."""
 
@@ -65,11 +66,13 @@ class Cases:
         wrong = _wrong(case)
         if wrong is not None:
             return CaseProblem(number, wrong, case.get("id"))
-        return self.report(case)
+        command = _command(case)
+        if isinstance(command, str):
+            return CaseProblem(number, command, case.get("id"))
+        return self.report(case, command)
 
-    def report(self, case: dict[str, Any]) -> Report:
-        """Check one well-formed case."""
-        args = case["args"]
+    def report(self, case: dict[str, Any], command: LaunchCommand | None = None) -> Report:
+        """Check one well-formed case, whose args are a list unless its command is given."""
         env = case.get("env") or {}
         flags = TargetFlags(
             engine_version=case.get("engine_version"),
@@ -85,22 +88,35 @@ class Cases:
                 flags, model=case.get("model"), env=env, remedies=self.remedies, _models=self._models
             )
             self._sessions[key] = session
-        if isinstance(args, str):
-            from mlacheck.launch import parse_text  # shell text is the exception in cases
+        return session.check(command or _from_words(case["args"]), id_=case.get("id"))
 
-            result = parse_text(args or "--", default_engine=case.get("engine", "sglang"))
-            if result.commands:
-                return session.check(result.commands[0], result.problems, id_=case.get("id"))
-            args = args.split()
-        words = tuple(Word(text=word) for word in args)
-        command = LaunchCommand(
-            engine=case.get("engine", "sglang"), entry="flags", words=words, text=" ".join(args)
-        )
-        return session.check(command, id_=case.get("id"))
+
+def _from_words(words: Sequence[str]) -> LaunchCommand:
+    return LaunchCommand("sglang", "flags", tuple(Word(text=word) for word in words), text=" ".join(words))
+
+
+def _command(case: dict[str, Any]) -> LaunchCommand | str:
+    """Give the command of a case, or what is wrong with it."""
+    args, engine = case["args"], case.get("engine", "sglang")
+    if not isinstance(args, str):
+        return _from_words(args)
+    if not args.strip():
+        return _from_words(())
+    from mlacheck.launch import parse_text  # shell text is the exception in cases
+
+    result = parse_text(args, default_engine=engine)
+    wrong = next((problem for problem in result.problems if problem.level == "error"), None)
+    if wrong is not None:
+        return f"args: {wrong.message}"
+    if len(result.commands) != 1:
+        return f"args hold {len(result.commands)} launch commands; a case has one"
+    if result.commands[0].engine != engine:
+        return f"args start {result.commands[0].engine}, not {engine}"
+    return result.commands[0]
 
 
 def _said(case: dict[str, Any], key: str) -> str | None:
-    """Give a case's value: null says absent, a missing key unknown, and `pin` what the engine version pins."""
+    """Give a case's value: null says absent, a missing key unknown, `pin` what the version pins."""
     value = case.get(key, "unknown")
     return "none" if value is None else None if value == "pin" else value
 
@@ -117,8 +133,8 @@ def _wrong(case: dict[str, Any]) -> str | None:
     env = case.get("env", {})
     if env is not None and not (isinstance(env, dict) and all(isinstance(v, str) for v in env.values())):
         return "env is not an object of strings"
-    for key in ("gpu_count", "nodes"):
+    for key, least in (("gpu_count", 0), ("nodes", 1)):
         value = case.get(key)
-        if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
-            return f"{key} is {value!r}, not a whole number"
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
+            return f"{key} is {value!r}, not a whole number from {least}"
     return None

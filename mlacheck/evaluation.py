@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from mlacheck.facts import UNKNOWN, is_known
 from mlacheck.finding import START_UP_PHASES
+from mlacheck.frozen import frozen
 from mlacheck.ruleset.expression import decide, decide_node, dotted, literal, names_of
 from mlacheck.ruleset.machine import Hit, Run
 from mlacheck.ruleset.program import UNSET
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 Edits = dict[str, object]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """The facts after all rules ran, and the rules that fired or stayed undecided."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
+
+from mlacheck.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,7 +75,7 @@ def is_known(value: object) -> bool:
     return not isinstance(value, _Undecided)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facts:
     """Values by fact name, and for the ones that were supplied, where each came from."""
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
+
+from mlacheck.frozen import frozen
 
 LEVELS: Final = ("info", "warning", "error")
 
@@ -12,7 +14,7 @@ START_UP_PHASES: Final = ("argparse", "resolve", "topology", "environment", "bac
 PHASES: Final = (*START_UP_PHASES, "first-decode", "silent")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Location:
     """A 1-based place in the text that was checked."""
 
@@ -20,7 +22,7 @@ class Location:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remedy:
     """One way out: `kind` is edit, upgrade, hardware or none; an edit carries the corrected command."""
 
@@ -31,7 +33,7 @@ class Remedy:
     cost: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """One thing that is wrong, or worth knowing, with the values that show it."""
 
@@ -52,7 +54,7 @@ class Finding:
     confirm: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Undecided:
     """A rule that could not be decided, and the facts that would decide it."""
 
@@ -62,7 +64,7 @@ class Undecided:
     needs: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Resolved:
     """The final value of one engine argument or derived fact, and which flag, default or override set it."""
 
@@ -70,7 +72,7 @@ class Resolved:
     origin: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problem:
     """Something about the input that kept part of it from being read."""
 
@@ -80,7 +82,7 @@ class Problem:
     location: Location | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Report:
     """Everything said about one launch command."""
 

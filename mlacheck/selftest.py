@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlacheck.cases import Cases
+from mlacheck.frozen import frozen
 
 if TYPE_CHECKING:
     from mlacheck.ruleset.build import RuleSet
     from mlacheck.ruleset.schema import TestRow
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Result:
     """How one row went."""
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mlacheck.finding import Location, Problem
+from mlacheck.frozen import replace
 from mlacheck.probes.model import ModelConfig, ModelProblem, find_model
 from mlacheck.probes.target import LaunchHints, TargetFlags, resolve_target
 from mlacheck.ruleset.load import load_extended, load_program
@@ -38,7 +39,11 @@ class Session:
     ) -> Report:
         """Check one command; `problems` of the text it came from go into its report."""
         report = self.checker(command).check(command, Options(self.model, self.env, self.remedies), id_=id_)
+        problems = tuple(problems)
         told = [Problem(one.kind, one.message, one.hint, Location(one.line, one.column)) for one in problems]
+        if any(one.level == "error" for one in problems) and report.verdict != "error":
+            # Part of the text was not understood, so what was checked may not be what will run.
+            report = replace(report, verdict="unknown")
         return replace(report, problems=(*told, *report.problems)) if told else report
 
     def checker(self, command: LaunchCommand) -> Checker:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from mlacheck.engines import Grammar
 from mlacheck.evaluation import Evaluation, known_or_none
 from mlacheck.facts import UNKNOWN, Possible, is_known, one_of
 from mlacheck.finding import Finding, Location, Problem, Remedy, Report, Resolved, Undecided
+from mlacheck.frozen import frozen, replace
 from mlacheck.probes.config import first_value
 from mlacheck.probes.model import ModelProblem
 from mlacheck.remedies.search import search
@@ -50,7 +50,7 @@ class Models(Protocol):
         """Find one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Options:
     """What a run asks for beside the command and its target."""
 

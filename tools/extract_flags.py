@@ -100,6 +100,11 @@ SERVER: Final = {
     "os_name": "posix",
     "extra": "",
 }
+# Native packages of a CUDA install that the engine imports before it parses, in one version or another.
+NATIVE: Final = (
+    "av cuda cutlass datasets decord deep_gemm flash_attn flash_mla humming kernels mistral_common numba outlines "
+    "quack sgl_kernel soundfile tilelang timm torch_memory_saver torchao torchaudio xgrammar"
+).split()
 RETIRED_BACKENDS: Final = ("tc_piecewise",)
 
 
@@ -331,7 +336,7 @@ def _catch(parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
     raise _CaughtError(parser)
 
 
-def child(stand_ins: Sequence[str], preload: Sequence[str]) -> dict[str, Any]:
+def child(preload: Sequence[str]) -> dict[str, Any]:
     """Build the engine's parser and describe it."""
     import ctypes
 
@@ -340,7 +345,7 @@ def child(stand_ins: Sequence[str], preload: Sequence[str]) -> dict[str, Any]:
     _pretend_cuda()
     sys.meta_path.append(_StandIns(["torchvision"]))
     importlib.import_module("transformers.activations")  # it must see which other packages are really there
-    sys.meta_path.append(_StandIns(stand_ins))
+    sys.meta_path.append(_StandIns(NATIVE))
     arguments = importlib.import_module("sglang.srt.server_args")
     cast("Any", argparse.ArgumentParser).parse_args = _catch
     try:
@@ -375,10 +380,7 @@ def child(stand_ins: Sequence[str], preload: Sequence[str]) -> dict[str, Any]:
 
 def extract(wheel: Wheel, python: str, paths: Sequence[str], preload: Sequence[str]) -> dict[str, Any]:
     """Run the child and put the record of one version together."""
-    # Native packages import under their distribution's name or under one of these.
-    names = {re.sub("-", "_", canonicalize_name(one.name)) for one in wheel.requirements}
-    names |= {"sgl_kernel", "deep_gemm", "flash_mla", "cutlass", "quack", "flash_attn", "cuda", "decord", "humming"}
-    request = {"child": {"stand_ins": sorted(names), "preload": [*preload]}}
+    request = {"child": {"preload": [*preload]}}
     env = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(wheel.folder.resolve()), *paths]),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
 import click
 
 from mlacheck import __version__
@@ -54,4 +57,8 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line."""
+    # A terminal or log that lacks a character gets its escape, not a traceback.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     cli()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from mlacheck.cli import exit as codes
+from mlacheck.frozen import replace
 
 if TYPE_CHECKING:
     from mlacheck.decode import DecodeReport

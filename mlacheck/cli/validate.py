@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
     from mlacheck.finding import Report
     from mlacheck.launch.command import LaunchResult
+
+# Text with one of these problems may hold a launch command that nobody could read.
+UNREADABLE: Final = frozenset(
+    {"not-text", "too-large", "unbalanced-quote", "unbalanced-expansion", "nested-too-deep"}
+)
 
 
 @click.command(
@@ -97,6 +102,8 @@ def _run(
         result = _launch(text, words, given["engine"])
         if not result.commands:
             _say_nothing_found(result)
+            if any(problem.kind in UNREADABLE for problem in result.problems):
+                return codes.USAGE
             return codes.OK if allow_empty else codes.NOTHING
         reports, ran = _reports(result, extra, given)
     except RuleError as error:
@@ -131,7 +138,8 @@ def _say_nothing_found(result: LaunchResult) -> None:
 
 
 def _reports(result: LaunchResult, extra: Sequence[str], given: dict[str, Any]) -> tuple[list[Report], bool]:
-    from mlacheck.probes.target import TargetFlags  # not needed for --help
+    from mlacheck.probes.engine import recorded_versions  # not needed for --help
+    from mlacheck.probes.target import TargetFlags  # same
     from mlacheck.session import Session  # same
 
     flags = TargetFlags(
@@ -151,6 +159,8 @@ def _reports(result: LaunchResult, extra: Sequence[str], given: dict[str, Any]) 
     )
     reports, ran = [], True
     for launch in result.commands:
+        if not recorded_versions(launch.engine):
+            raise click.UsageError(f"there are no rules for {launch.engine}: this line cannot be checked")
         wrong = session.checker(launch).target.problems
         if wrong:
             raise click.UsageError("; ".join(f"{one.message}: {one.hint}" for one in wrong))
@@ -180,6 +190,4 @@ def _write(reports: Sequence[Report], format_: str, *, verbose: bool) -> None:
     else:
         import json  # same
 
-        click.echo(
-            json.dumps([to_dict(report) for report in reports], indent=2, default=str, ensure_ascii=False)
-        )
+        click.echo(json.dumps([to_dict(report) for report in reports], indent=2, default=str))

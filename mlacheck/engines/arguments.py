@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from mlacheck.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Option:
     """One option of an engine's parser."""
 
@@ -47,7 +47,7 @@ class Option:
         return "/".join(self.flags)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Given:
     """An option that the line gives: its spelling, and the words of each occurrence as [start, end)."""
 
@@ -60,7 +60,7 @@ class Given:
         return self.spans[-1][0]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ArgumentProblem:
     """Why the engine's parser refuses a line, and the text with which it does."""
 
@@ -74,7 +74,7 @@ class ArgumentProblem:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arguments:
     """Every argument's value (the engine's default when not given), what was given, and what is wrong."""
 

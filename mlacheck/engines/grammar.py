@@ -8,7 +8,6 @@ and takes ten times as long.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -16,6 +15,7 @@ from mlacheck.data import load_json
 from mlacheck.engines.arguments import ArgumentProblem, Arguments, Given, Option
 from mlacheck.engines.converter import CONVERTERS, ConversionError
 from mlacheck.facts import UNKNOWN
+from mlacheck.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -75,7 +75,7 @@ def _option(row: Mapping[str, Any]) -> Option:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Flag:
     """A word read as a flag: what it stands for, and the value after its `=`."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from mlacheck.data import load_json, load_yaml, rules_root
+from mlacheck.frozen import replace
 from mlacheck.probes.engine import recorded_versions
 
 if TYPE_CHECKING:

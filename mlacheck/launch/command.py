@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
+
+from mlacheck.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +19,7 @@ def _no_names() -> Mapping[str, tuple[str, ...]]:
     return {}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Word:
     """One word of an argv; what the text leaves open stays verbatim and is named in `unknown`."""
 
@@ -33,7 +35,7 @@ class Word:
     implied: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """Where a command starts."""
 
@@ -42,7 +44,7 @@ class Source:
     column: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wrapper:
     """A shell that runs the command from a string (`bash -c "..."`), outermost first in a command."""
 
@@ -53,7 +55,7 @@ class Wrapper:
     live: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LaunchCommand:
     """One engine launch: its argv, its environment, and what is needed to write the line again."""
 
@@ -86,7 +88,7 @@ class LaunchCommand:
         return {index: word.unknown for index, word in enumerate(self.words) if word.unknown}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LaunchProblem:
     """What is wrong with a launch text, where, and the next step."""
 
@@ -98,7 +100,7 @@ class LaunchProblem:
     level: str = "error"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LaunchResult:
     """The launch commands of a text, and the problems found on the way."""
 

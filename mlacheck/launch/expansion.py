@@ -7,6 +7,8 @@ import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mlacheck.frozen import frozen
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -16,7 +18,7 @@ _SAFE = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 _LIST = re.compile(r"[@*]|.*\[[@*]\]")  # "$@" and "${A[@]}" are any number of words even in quotes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Field:
     """One word after expansion; `segments` map its characters to the source (see `Origin.inner`)."""
 

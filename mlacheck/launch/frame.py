@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from mlacheck.frozen import frozen
 from mlacheck.launch.finder import Environment
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 DASHES: Final = ("\u2010", "\u2011", "\u2012", "\u2013", "\u2014", "\u2212")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Frame:
     """Where a text stands: its places, and the shells around it."""
 

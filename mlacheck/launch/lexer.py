@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 from typing import Final
+
+from mlacheck.frozen import frozen
 
 OPERATORS: Final = (
     "&>>", "<<<", "<<-", ";;&", "&&", "||", ";;", ";&", "|&", "<<", ">>", ">&", "<&", "<>", ">|", "&>",
@@ -65,7 +66,7 @@ class Origin:
         return self._line + row, column + (self._column if row == 0 else 1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """A piece of a word: settled text (`name` is empty), or an expansion with `text` as written."""
 
@@ -76,7 +77,7 @@ class Part:
     operator: str = ""  # what follows the name in ${NAME...}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Token:
     """A word with its parts, or an operator (`parts` is None)."""
 

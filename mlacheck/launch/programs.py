@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from mlacheck.frozen import frozen
 
 SHELLS: Final = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash"})
 CONTAINERS: Final = frozenset({"docker", "podman", "nerdctl"})
@@ -163,7 +164,7 @@ _DOCKER_VALUES: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Module:
     """An entry point: the engine whose arguments follow it, and its name in reports."""
 
@@ -188,7 +189,7 @@ POSITIONAL_MODEL: Final = {"sglang serve": "--model-path", "vllm serve": "--mode
 SERVER_IMAGES: Final = {"vllm/vllm-openai": Module("vllm", "vllm serve")}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Container:
     """The options of a `docker run`: index of the image (None when absent), environment, entry point."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from mlacheck.frozen import replace
 from mlacheck.launch.command import LaunchCommand, LaunchProblem, Source, Word, Wrapper
 from mlacheck.launch.finder import Environment, Hit, find
 from mlacheck.launch.frame import DASHES, Frame, Line, is_flag

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from mlacheck.frozen import replace
 from mlacheck.launch.expansion import Field, expand
 from mlacheck.launch.finder import ASSIGNMENT, Environment, find
 from mlacheck.launch.frame import Frame, Line, is_flag

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
+
+from mlacheck.frozen import frozen
 
 # Packages print while they are imported; the answer is what follows this mark.
 MARK = "\x02mlacheck:"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """What the child reported, or why it did not."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import stat
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from mlacheck.facts import UNKNOWN
+from mlacheck.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ _TEXT_KEYS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfigProblem:
     """Why a JSON file gives no config: a kind, what is wrong, and what to do."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlacheck.data import load_json, rules_root
+from mlacheck.frozen import frozen
 from mlacheck.probes.distribution import DISTRIBUTIONS
 from mlacheck.probes.version import parse_version, tag_version
 
@@ -20,7 +20,7 @@ ENGINES = ("sglang", "vllm")
 _EXACT = re.compile(r"(?:[\w.-]+\s*(?:\[[^]]*\])?\s*==)?=*\s*(\d[\w.!+-]*)")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Image:
     """What an image reference says of the engine; a tag such as `latest` names no version."""
 

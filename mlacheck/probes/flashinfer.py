@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from mlacheck.data import load_json
+from mlacheck.frozen import frozen
 from mlacheck.probes.signature import Signature, SourceTree, load_watched
 from mlacheck.probes.version import nearest
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from packaging.version import Version
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FlashInferFacts:
     """One FlashInfer: the decode function's parameters (None when it is absent) and what else exists."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mlacheck.frozen import frozen
 from mlacheck.probes.child import ask
 from mlacheck.probes.hardware import NO_GPU, Gpu, as_seen
 
@@ -30,7 +30,7 @@ class _Memory(ctypes.Structure):
     _fields_ = (("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SeenGpus:
     """The GPUs that a process here would see, and how that is known; `reason` says why there are none."""
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
 
 from mlacheck.data import load_yaml
+from mlacheck.frozen import frozen
 
 _CAPABILITY = re.compile(r"(?:sm|compute)[ _-]?(\d)(\d)?\.?(\d)[af]?", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gpu:
     """One GPU model; None stands for what the name does not tell."""
 
@@ -23,7 +23,7 @@ class Gpu:
     vendor: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GpuProblem:
     """A GPU name that nothing is known about."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mlacheck.frozen import frozen
 from mlacheck.probes.child import ask
 from mlacheck.probes.signature import load_watched
 
@@ -21,7 +21,7 @@ answer([p.name for p in inspect.signature(function).parameters.values()])
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImportProbe:
     """The decode function's parameters as imported, or why the import failed."""
 
@@ -29,7 +29,7 @@ class ImportProbe:
     failure: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProbeDisagreement:
     """The installed FlashInfer is not what its source says: a broken or mixed installation."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from mlacheck.frozen import frozen
 from mlacheck.probes.catalogue import load_catalogue
 from mlacheck.probes.config import ConfigProblem, read_object, shape_problem
 
@@ -26,7 +27,7 @@ _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _SHOWN: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelConfig:
     """One model's config and where it came from."""
 
@@ -52,7 +53,7 @@ class ModelConfig:
         return self.config.get("hf_quant_config")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelProblem:
     """Why there is no config for a reference."""
 

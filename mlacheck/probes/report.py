@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mlacheck.frozen import frozen
 from mlacheck.probes.distribution import DISTRIBUTIONS
 from mlacheck.probes.engine import ENGINES, pins, recorded_versions
 from mlacheck.probes.importing import disagreement
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mlacheck.probes.importing import ImportProbe, ProbeDisagreement
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EngineReport:
     """One installed engine, the recorded version it is judged as, and pins that are not met."""
 
@@ -31,7 +31,7 @@ class EngineReport:
     unmet_pins: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProbeReport:
     """One machine as the probes see it."""
 

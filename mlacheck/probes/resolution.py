@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from packaging.version import Version
 
 from mlacheck.facts import UNKNOWN, is_known
+from mlacheck.frozen import replace
 from mlacheck.probes.distribution import DISTRIBUTIONS
 from mlacheck.probes.engine import pins, read_image, recorded_versions
 from mlacheck.probes.flashinfer import FlashInferFacts, signature_table

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mlacheck.data import load_yaml
+from mlacheck.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,7 @@ MOST_HOPS = 16
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Signature:
     """The parameters of one callable as written: `name`, or `name=default`, without `self`."""
 
@@ -32,7 +33,7 @@ class Signature:
         return tuple(parameter.partition("=")[0] for parameter in self.parameters)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceProblem:
     """Why a callable could not be read from source."""
 
@@ -40,7 +41,7 @@ class SourceProblem:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Watched:
     """What is asked of a FlashInfer: callables by signature, modules and functions by presence."""
 

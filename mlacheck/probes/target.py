@@ -7,12 +7,13 @@ FlashInfer and GPU of this machine count only when the engine is taken from this
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
 from mlacheck.facts import UNKNOWN, is_known
+from mlacheck.frozen import frozen
 from mlacheck.probes.hardware import Gpu
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from mlacheck.probes.machine import Machine
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TargetFlags:
     """The target as a user wrote it, in flags or in a profile; None where nothing was given."""
 
@@ -36,7 +37,7 @@ class TargetFlags:
     probe_import: bool = False  # import this machine's FlashInfer in a child process
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LaunchHints:
     """What the launch command and the file around it say of the target."""
 
@@ -47,7 +48,7 @@ class LaunchHints:
     nodes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sourced:
     """A value and where it came from."""
 
@@ -62,7 +63,7 @@ class Sourced:
         return f"{shown} ({self.origin})" if self.origin else shown
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Disagreement:
     """Two sources differ; the first was taken."""
 
@@ -76,7 +77,7 @@ class Disagreement:
         return f"{self.name}: {self.taken.text} is used, not {self.other.text}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TargetProblem:
     """A target value that cannot be read."""
 
@@ -87,7 +88,7 @@ class TargetProblem:
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """Everything known of the target."""
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
 
 from packaging.version import InvalidVersion, Version
+
+from mlacheck.frozen import frozen
 
 # Leading version of a tag such as v0.5.18-cu130-runtime; two-part numbers (25.12-py3) are calendar tags.
 _TAG = re.compile(r"v?(\d+\.\d+\.\d+(?:[._-]?(?:post|rc|a|b|dev)\d+)*)(?![\w.])(?:[-_].*)?", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Nearest:
     """The recorded version that stands for another one; `exact` when it is that version."""
 

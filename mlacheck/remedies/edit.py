@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+from mlacheck.frozen import frozen, replace
 from mlacheck.launch.command import LaunchCommand, Word
 from mlacheck.launch.expansion import quote
 
@@ -29,7 +29,7 @@ class Unset(Enum):
 UNSET: Final = Unset.UNSET
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Option:
     """How an argument is written: its flag, and for a switch the value it stores and its negative form."""
 
@@ -38,7 +38,7 @@ class Option:
     off: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Edited:
     """A command after an edit, and the shell line that gives it."""
 

@@ -12,8 +12,8 @@ SCHEMA_VERSION = 1
 
 
 def to_json(report: Report, *, indent: int | None = None) -> str:
-    """Write one report as JSON text."""
-    return json.dumps(to_dict(report), indent=indent, default=_plain, ensure_ascii=False)
+    """Write one report as JSON text, in ASCII: it survives every locale, and names that are not Unicode."""
+    return json.dumps(to_dict(report), indent=indent, default=_plain)
 
 
 def to_dict(report: Report) -> dict[str, Any]:

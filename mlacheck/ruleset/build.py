@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 from pydantic import ValidationError
 
+from mlacheck.frozen import frozen
 from mlacheck.ruleset import source as rule_source
 from mlacheck.ruleset.error import RuleError
 from mlacheck.ruleset.expression import Declaration, ExpressionError, Scope, check, names_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _RUNNER: Final = re.compile(r"\brunner\.")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuleSet:
     """The validated rule files of one engine, all versions."""
 

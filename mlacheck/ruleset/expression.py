@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from mlacheck.facts import UNKNOWN, Possible, Undecided, Unknown, is_known, one_of
+from mlacheck.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -96,7 +97,7 @@ FUNCTIONS: Final[dict[str, Callable[..., object]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Declaration:
     """What is declared of a fact: its type, the values it may take (empty: any) and what it is."""
 

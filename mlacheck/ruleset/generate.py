@@ -5,10 +5,10 @@ The module is what a wheel carries, so that an ordinary run parses no YAML. Only
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pprint import pformat
 from typing import TYPE_CHECKING, Any
 
+from mlacheck.frozen import as_dict
 from mlacheck.ruleset.expression import python_source
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _arms(index: int, arms: tuple[Arm, ...], scope: Scope) -> list[str]:
 
 
 def _data(program: Program) -> dict[str, Any]:
-    data = asdict(program)
+    data = as_dict(program)
     data["steps"] = [_lean(step) for step in data["steps"]]
     return data
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib
 import sys
 import types
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from mlacheck.data import COMPILED, is_checkout, load_json, rules_root, write_compiled
+from mlacheck.frozen import frozen
 from mlacheck.ruleset.expression import Declaration, Scope
 from mlacheck.ruleset.program import Arm, Program, Step
 
@@ -27,7 +26,7 @@ FORMAT: Final = 3
 _SUPPRESSED: Final = "==SUPPRESS=="  # as argparse writes it
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compiled:
     """A program ready to run."""
 
@@ -53,6 +52,8 @@ def _sources(engine: str) -> list[Path]:
 @cache
 def digest(engine: str) -> str:
     """Hash everything that an engine's programs are made from."""
+    import hashlib  # only when rules are built
+
     total = hashlib.sha256(f"format {FORMAT}".encode())
     for path in _sources(engine):
         total.update(path.name.encode())
@@ -64,7 +65,7 @@ def digest(engine: str) -> str:
 def _stamp(engine: str) -> str:
     """Identify the sources as they lie in a checkout without reading them."""
     marks = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _sources(engine)]
-    return hashlib.sha256(repr((FORMAT, marks)).encode()).hexdigest()
+    return repr((FORMAT, marks))
 
 
 @cache
@@ -98,7 +99,11 @@ def _rebuild(engine: str, version: str, name: str) -> types.ModuleType:
     text = f"{generate(engine, version)}\nSTAMP = {_stamp(engine)!r}\n"
     # A read-only checkout works too, only slower.
     with contextlib.suppress(OSError):
-        write_compiled(COMPILED / f"{name}.py", text)
+        path = COMPILED / f"{name}.py"
+        write_compiled(path, text)
+        import py_compile  # same
+
+        py_compile.compile(str(path), quiet=2)
     return _execute(name, text)
 
 

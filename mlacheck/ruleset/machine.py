@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from packaging.version import Version
 
 from mlacheck.facts import UNKNOWN, Possible, is_known, one_of
+from mlacheck.frozen import frozen
 from mlacheck.ruleset.expression import UNDECIDABLE, decide, evaluate, names_of
 from mlacheck.ruleset.program import PLACEHOLDER
 
@@ -28,7 +29,7 @@ class Runner(Protocol):
         """Run all rules over facts `f`, telling `h` what fired."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hit:
     """A rule that fired, with its message filled in from the facts as they were then."""
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
+from mlacheck.frozen import frozen
 from mlacheck.ruleset.expression import Declaration, Scope
 
 PLACEHOLDER: Final = re.compile(r"\{([a-z_][A-Za-z0-9_.]*)\}")
 UNSET: Final = "unset"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arm:
     """One arm of a `set` rule: under `when`, each target gets a literal or the value of an expression."""
 
@@ -21,7 +22,7 @@ class Arm:
     targets: tuple[tuple[str, bool, Any], ...]  # (fact, is an expression, text or literal)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """One rule in scope of a version."""
 
@@ -44,7 +45,7 @@ class Step:
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Program:
     """All rules of one engine version, in order, and the names they use."""
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import yaml
 
+from mlacheck.frozen import frozen
 from mlacheck.ruleset.error import RuleError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _TAGS: Final = frozenset(
 Key = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """The data of one YAML file and the 1-based line of each key path in it."""
 
