@@ -3,33 +3,33 @@
     python tools/extract_flags.py WHEEL_DIR... [--python PYTHON] [--path DIR]... [--out rules/sglang/flags]
 
 WHEEL_DIR is an unzipped sglang wheel (`pip download --no-deps sglang==V`, then unzip). PYTHON must have the
-engine's pure-Python import dependencies and torch; the CPU build is enough, because the child process tells the
-engine that a CUDA device is there and stands empty modules in for native packages that are not installed.
-`--path` adds folders to import from (such as another transformers), `--preload` a shared library to map first.
+engine's pure-Python import dependencies and torch. The CPU build is enough: the child process tells the engine
+that a CUDA device is there, and stands empty modules in for native packages that are not installed. `--path`
+adds folders to import from (such as another transformers), `--preload` a shared library to map first.
 
-The parser is the one that `prepare_server_args` builds, caught when it starts to parse. One entry an option:
+The parser is the one that `prepare_server_args` builds, caught when it starts to parse. `pins` and `ranges` are
+the wheel's requirements on Linux x86-64, `minimums` what the start-up demands. One entry an option:
 
 dest, flags  as argparse has them
-action       store, store_true, store_false, store_const, boolean_optional (`--no-X` stands in flags), append, help,
-             deprecated (takes no value and stores nothing), lora_path (a list; a word in braces is a JSON object)
-nargs        null (one value), 0 (none), "?", "*", "+"; a deprecated store_const may have null: it reads one value,
-             checks it against choices and stores const instead
-type         the converter by the engine's name for it, which argparse quotes ("invalid loads value"); null when the
-             action reads no value:
-             str, int, float      the builtins (int takes "1_000" and " 7 ")
-             loads                json.loads: any JSON value
-             json_list_type       orjson.loads: despite its name any strict JSON value (no NaN); refuses in own words
-             human_readable_int   stripped; digits with k M G T (powers of 1000; decimals allowed, the product cut to
-                                  a whole number) or Ki Mi Gi Ti (powers of 1024, no decimals), case-sensitive; else
-                                  int(); refuses in own words
-             nullable_str         "" and "None" are None
-             parse_cuda_graph_backend_arg  a string; the names in `converters` under `retired` are refused in own words
-             parse_cuda_graph_config_arg   a JSON object {phase: {key: value}} of the `phases` in `converters`; a
-                                           `backend` in it is checked as above; refuses in own words
-default      the value that the dest gets when no flag is given. Of several options with one dest argparse takes the
-             first default that is not suppressed, and all of them show it here; null when all are suppressed
+action       store, store_true, store_false, store_const, append, help; boolean_optional (`--no-X` is in flags);
+             deprecated (takes no value, stores nothing); lora_path (a list; a word in braces is a JSON object)
+nargs        null (one value), 0 (none), "?", "*", "+"; a deprecated store_const may have null: it reads one
+             value, checks it against choices and stores const instead
+type         the converter by the engine's name, which argparse quotes ("invalid loads value"); null when the
+             action reads no value; the last two and the ones marked + refuse in their own words
+  str, int, float      the builtins (int takes "1_000" and " 7 ")
+  loads                json.loads: any JSON value
+  json_list_type +     orjson.loads: despite its name any strict JSON value (no NaN)
+  human_readable_int + stripped; digits with k M G T (powers of 1000; decimals allowed, the product is cut to a
+                       whole number) or Ki Mi Gi Ti (powers of 1024, no decimals), case-sensitive; else int()
+  nullable_str         "" and "None" are None
+  parse_cuda_graph_backend_arg  a string, but not one that `converters` has under `retired`
+  parse_cuda_graph_config_arg   a JSON object {phase: {key: value}} of the `phases` in `converters`; a `backend`
+                                in it is checked as above
+default      what the dest gets when no flag is given. Of several options with one dest argparse takes the first
+             default that is not suppressed, and all of them show it here; null when all are suppressed
 suppress     the option itself sets no default
-const        of store_const, and of `?` without a value
+const        of store_const, and of "?" without a value
 choices      as values after conversion; sorted and `unordered` where the engine has a set, whose order in
              messages changes between runs
 required, hidden   present when true
@@ -102,9 +102,29 @@ SERVER: Final = {
 }
 # Native packages of a CUDA install that the engine imports before it parses, in one version or another.
 NATIVE: Final = (
-    "av cuda cutlass datasets decord deep_gemm flash_attn flash_mla humming kernels mistral_common numba outlines "
-    "quack sgl_kernel soundfile tilelang timm torch_memory_saver torchao torchaudio xgrammar"
-).split()
+    "av",
+    "cuda",
+    "cutlass",
+    "datasets",
+    "decord",
+    "deep_gemm",
+    "flash_attn",
+    "flash_mla",
+    "humming",
+    "kernels",
+    "mistral_common",
+    "numba",
+    "outlines",
+    "quack",
+    "sgl_kernel",
+    "soundfile",
+    "tilelang",
+    "timm",
+    "torch_memory_saver",
+    "torchao",
+    "torchaudio",
+    "xgrammar",
+)
 RETIRED_BACKENDS: Final = ("tc_piecewise",)
 
 
@@ -162,10 +182,10 @@ def read_minimums(source: str) -> dict[str, str]:
 
 def plain(value: Any) -> Any:
     """Turn a default or a choice into what JSON can hold."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value.value if isinstance(value, Enum) else value
     if isinstance(value, Enum):
         return plain(value.value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -336,6 +356,14 @@ def _catch(parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
     raise _CaughtError(parser)
 
 
+def _refusal(convert: Callable[[str], object], text: str) -> str | None:
+    try:
+        convert(text)
+    except argparse.ArgumentTypeError as refusal:
+        return str(refusal)
+    return None
+
+
 def child(preload: Sequence[str]) -> dict[str, Any]:
     """Build the engine's parser and describe it."""
     import ctypes
@@ -360,12 +388,8 @@ def child(preload: Sequence[str]) -> dict[str, Any]:
     converters: dict[str, Any] = {"parse_cuda_graph_config_arg": {"phases": phases}}
     check = getattr(graph, "parse_cuda_graph_backend_arg", None)
     if check is not None:
-        retired: dict[str, str] = {}
-        for name in RETIRED_BACKENDS:
-            try:
-                check(name)
-            except argparse.ArgumentTypeError as refusal:
-                retired[name] = str(refusal)
+        refused = {name: _refusal(check, name) for name in RETIRED_BACKENDS}
+        retired = {name: text for name, text in refused.items() if text is not None}
         converters["parse_cuda_graph_backend_arg"] = {"retired": retired}
     return {
         "prog": parser.prog,
@@ -416,7 +440,9 @@ def main() -> int:
     parser.add_argument("wheels", nargs="+", type=Path, metavar="WHEEL_DIR")
     parser.add_argument("--python", default=sys.executable, help="interpreter with the engine's dependencies")
     parser.add_argument("--path", action="append", default=[], help="folder to import from, after the wheel")
-    parser.add_argument("--preload", action="append", default=[], help="shared library to map before the engine")
+    parser.add_argument(
+        "--preload", action="append", default=[], help="shared library to map before the engine"
+    )
     parser.add_argument("--out", type=Path, default=FLAGS, help="folder of the JSON files")
     given = parser.parse_args()
     try:

@@ -22,19 +22,7 @@ def check_cases(path: str, *, fail_on: str, strict: bool, exit_zero: bool, remed
             if isinstance(result, CaseProblem):
                 usage = True
                 click.echo(f"error: {path}:{result.line}: {result.message}", err=True)
-                problem = {
-                    "kind": "case",
-                    "message": result.message,
-                    "hint": "see --cases in the README",
-                    "line": result.line,
-                }
-                row = {
-                    "schema_version": SCHEMA_VERSION,
-                    "id": result.id,
-                    "verdict": "unknown",
-                    "problems": [problem],
-                }
-                sys.stdout.write(json.dumps(row) + "\n")
+                sys.stdout.write(json.dumps(_unread(result)) + "\n")
                 continue
             failed = failed or codes.reaches(result, fail_on, strict=strict)
             sys.stdout.write(to_json(result) + "\n")
@@ -44,3 +32,24 @@ def check_cases(path: str, *, fail_on: str, strict: bool, exit_zero: bool, remed
         click.echo(f"error: {path} has no cases; give one JSON object a line", err=True)
         return codes.NOTHING
     return codes.FINDINGS if failed and not exit_zero else codes.OK
+
+
+def _unread(problem: CaseProblem) -> dict[str, object]:
+    """Give the report of a line that is no case, with every key that reports have."""
+    told = {"kind": "case", "message": problem.message, "hint": "see --cases in the README"}
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "id": problem.id,
+        "command": "",
+        "source": {"file": None, "line": problem.line, "column": 1},
+        "engine": {"name": None, "version": None},
+        "target": {},
+        "assumptions": [],
+        "verdict": "unknown",
+        "findings": [],
+        "resolved": {},
+        "undecided": [],
+        "not_checked": ["everything: the line is no case"],
+        "decode": [],
+        "problems": [{**told, "line": problem.line, "column": 1}],
+    }

@@ -14,15 +14,24 @@ class Option:
     action: str = "store"
     type: str | None = None
     choices: tuple[object, ...] = ()
-    nargs: str | int | None = None
+    nargs: str | int | None = None  # None: one value; 0: none; "?", "*", "+"
     const: object = None
     required: bool = False
+    hidden: bool = False
+    deprecated: str | None = None  # what replaces it ("" when nothing does); it still works
     message: str | None = None  # what a retired option says when it is used
 
     @property
     def flag(self) -> str:
         """The spelling to write it with."""
         return self.flags[0]
+
+    @property
+    def kind(self) -> str:
+        """Tell how it is written: `switch`, `value` (one word after it) or `multi` (any number of words)."""
+        if not self.takes_value:
+            return "switch"
+        return "value" if self.nargs in (None, "?") else "multi"
 
     @property
     def takes_value(self) -> bool:
@@ -39,6 +48,8 @@ class Option:
     @property
     def off(self) -> str | None:
         """The flag that stores the opposite of a switch."""
+        if self.action != "boolean_optional":
+            return None
         return next((flag for flag in self.flags if flag.startswith("--no-")), None)
 
     @property
@@ -49,20 +60,30 @@ class Option:
 
 @frozen
 class Given:
-    """An option that the line gives: its spelling, and the words of each occurrence as [start, end)."""
+    """An option that the line gives: its last spelling, and the words of every occurrence as [start, end)."""
 
     flag: str
     spans: tuple[tuple[int, int], ...]
+    canonical: str = ""
 
     @property
     def index(self) -> int:
         """The word of the occurrence that counts, the last."""
         return self.spans[-1][0]
 
+    @property
+    def end(self) -> int:
+        """The index after the last word of that occurrence."""
+        return self.spans[-1][1]
+
 
 @frozen
 class ArgumentProblem:
-    """Why the engine's parser refuses a line, and the text with which it does."""
+    """Why the engine's parser refuses a line, and the text with which it does.
+
+    Kinds: unknown-flag, ambiguous-flag, invalid-choice, invalid-value, missing-value, unexpected-value,
+    retired-flag, missing-required, unexpected-argument, help (the engine prints its help and ends).
+    """
 
     kind: str
     index: int | None
@@ -72,11 +93,15 @@ class ArgumentProblem:
     engine_message: str
     suggestions: tuple[str, ...] = ()
     note: str = ""
+    flag: str | None = None
 
 
 @frozen
 class Arguments:
-    """Every argument's value (the engine's default when not given), what was given, and what is wrong."""
+    """Every argument's value (the engine's default when not given), what was given, and what is wrong.
+
+    The first problem is the one that the engine itself shows, the others those that it would show next.
+    """
 
     values: dict[str, object]
     given: dict[str, Given]

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from mlacheck.data import load_json
 from mlacheck.engines import Grammar
-from mlacheck.engines.converter import CONVERTERS, ConversionError
+from mlacheck.engines.converter import ConversionError, converters
+from mlacheck.engines.spelling import refusal as own_words
 from mlacheck.facts import UNKNOWN
 from mlacheck.probes.engine import recorded_versions
 
@@ -62,8 +63,9 @@ class Nothing(argparse.Action):
         pass
 
 
-def converter(name):
-    ours = CONVERTERS.get(name)
+def converter(name, known):
+    """Give what argparse calls; that our converters read values rightly is for test_converter to show."""
+    ours = known.get(name)
     if ours is None:
         return str
 
@@ -71,7 +73,7 @@ def converter(name):
         try:
             return ours(text)
         except ConversionError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
+            raise argparse.ArgumentTypeError(own_words("sglang", error)) from None
         except RecursionError as error:
             raise ValueError from error
 
@@ -79,29 +81,35 @@ def converter(name):
     return convert
 
 
+def data_of(version):
+    return load_json("sglang", "flags", f"{version}.json")
+
+
 def rows_of(version):
-    return load_json("sglang", "flags", f"{version}.json")["options"]
+    return data_of(version)["options"]
 
 
 def comparable(row):
-    """Leave out options whose actions or types are the engine's own code: other tests hold those."""
-    return row["action"] != "lora_path" and not (row.get("type") or "").startswith("parse_")
+    """Leave out the one action that is the engine's own code; a test below holds it."""
+    return row["action"] != "lora_path"
 
 
 @cache
 def reference(version):
     parser = Reference(prog="x", add_help=False)
+    known = converters(data_of(version).get("converters") or {})
     for row in filter(comparable, rows_of(version)):
-        add(parser, row)
+        add(parser, row, known)
     return parser
 
 
 @cache
 def grammar(version):
-    return Grammar("sglang", version, tuple(filter(comparable, rows_of(version))))
+    rows = tuple(filter(comparable, rows_of(version)))
+    return Grammar("sglang", version, rows, data_of(version).get("converters"))
 
 
-def add(parser, row):
+def add(parser, row, known):
     common = {"dest": row["dest"], "default": row.get("default")}
     if row.get("suppress") or row.get("default") == argparse.SUPPRESS:
         common["default"] = argparse.SUPPRESS
@@ -116,21 +124,20 @@ def add(parser, row):
     elif action == "boolean_optional":
         positive = [flag for flag in flags if not flag.startswith("--no-")]
         parser.add_argument(*positive, action=argparse.BooleanOptionalAction, required=required, **common)
-    elif action in {"store_true", "store_false"} or (action == "store" and row.get("nargs") == 0):
-        action = action if action != "store" else "store_true"
+    elif action in {"store_true", "store_false"}:
         parser.add_argument(*flags, action=action, required=required, **common)
     elif action == "store_const" and row.get("nargs") == 0:
-        parser.add_argument(*flags, action=action, const=row.get("const"), required=required, **common)
+        parser.add_argument(*flags, action=action, const=row["const"], required=required, **common)
     else:
         if action == "store_const":
-            common["action"] = const_reading_a_value(row.get("const"))
+            common["action"] = const_reading_a_value(row["const"])
         else:
             common["action"] = action
         if row.get("const") is not None and row.get("nargs") == "?":
             common["const"] = row["const"]
         parser.add_argument(
             *flags,
-            type=converter(row.get("type")),
+            type=converter(row.get("type"), known),
             choices=row.get("choices"),
             nargs=row.get("nargs"),
             required=required,
