@@ -81,11 +81,18 @@ class Cases:
             gpu_count=case.get("gpu_count"),
             nodes=case.get("nodes"),
         )
-        key = (flags, case.get("model"), tuple(sorted(env.items())))
+        model = case.get("model")
+        beside = model is not None or "model" not in case
+        key = (flags, model, beside, tuple(sorted(env.items())))
         session = self._sessions.get(key)
         if session is None:
             session = Session(
-                flags, model=case.get("model"), env=env, remedies=self.remedies, _models=self._models
+                flags,
+                model=model,
+                env=env,
+                remedies=self.remedies,
+                model_beside=beside,
+                _models=self._models,
             )
             self._sessions[key] = session
         return session.check(command or _from_words(case["args"]), id_=case.get("id"))

@@ -31,6 +31,7 @@ class Session:
     machine: Machine | None = None
     extra_rules: tuple[Path, ...] = ()
     remedies: bool = True
+    model_beside: bool = False  # a line without a model is no mistake: it is named, or left out, elsewhere
     _models: dict[str, ModelConfig | ModelProblem] = field(default_factory=dict)
     _checkers: dict[tuple[object, ...], Checker] = field(default_factory=dict)
 
@@ -38,7 +39,8 @@ class Session:
         self, command: LaunchCommand, problems: Iterable[LaunchProblem] = (), *, id_: object = None
     ) -> Report:
         """Check one command; `problems` of the text it came from go into its report."""
-        report = self.checker(command).check(command, Options(self.model, self.env, self.remedies), id_=id_)
+        options = Options(self.model, self.env, self.remedies, self.model_beside)
+        report = self.checker(command).check(command, options, id_=id_)
         problems = tuple(problems)
         told = [Problem(one.kind, one.message, one.hint, Location(one.line, one.column)) for one in problems]
         if any(one.level == "error" for one in problems) and report.verdict != "error":

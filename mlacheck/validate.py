@@ -57,6 +57,8 @@ class Options:
     model: str | None = None
     env: Mapping[str, str] | None = None
     remedies: bool = True
+    # The model is said beside the flags, so that a line without it is not a mistake.
+    model_beside: bool = False
 
 
 class Checker:
@@ -98,6 +100,7 @@ class _Check:
         self.checker, self.command, self.options = checker, command, options
         self.target, self.compiled, self.grammar = checker.target, checker.compiled, checker.grammar
         self.arguments: Arguments = self.grammar.parse(command.argv, command.unknown)
+        self.refusals = tuple(one for one in self.arguments.problems if not self._named_beside(one))
         self.assumptions = list(self.target.assumptions)
         self.problems = [Problem(one.name, one.message, one.hint) for one in self.target.problems]
         self.origins: dict[str, str] = dict(checker.origins)
@@ -110,7 +113,7 @@ class _Check:
         # The engine never gets past a value it refuses. With the one it is close to the rest can still be checked;
         # without one nothing more can be said.
         self.checkable = True
-        for problem in self.arguments.problems:
+        for problem in self.refusals:
             if problem.dest in self.facts and problem.kind != "missing-required":
                 close = (
                     problem.suggestions[0]
@@ -119,6 +122,12 @@ class _Check:
                 )
                 self.checkable = self.checkable and close is not None
                 self.facts[problem.dest] = close
+
+    def _named_beside(self, problem: ArgumentProblem) -> bool:
+        beside = self.options.model_beside or (
+            self.options.model is not None and self.command.entry == "flags"
+        )
+        return beside and problem.kind == "missing-required" and problem.dest == _MODEL
 
     def _add_environment(self) -> None:
         given = {**self.command.env, **(self.options.env or {})}
@@ -133,6 +142,8 @@ class _Check:
 
     def _add_models(self) -> None:
         reference = self.options.model or self._given(_MODEL)
+        if self.facts.get(_MODEL) is None:
+            self.facts[_MODEL] = UNKNOWN if reference is None else reference
         self.model = self._add_model("target.", reference)
         draft = self._given(_DRAFT)
         if draft is None:
@@ -340,7 +351,7 @@ class _Check:
                 engine_message=problem.engine_message,
                 remedies=self._parse_remedies(problem),
             )
-            for number, problem in enumerate(self.arguments.problems)
+            for number, problem in enumerate(self.refusals)
         ]
 
     def _parse_remedies(self, problem: ArgumentProblem) -> tuple[Remedy, ...]:

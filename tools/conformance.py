@@ -71,7 +71,9 @@ def case_of(row: dict[str, Any], version: str, models: Path) -> dict[str, Any]:
         if path == "none":
             path = "none"
         args = ["--model-path", path, *args]
+    # The model is in the args, or nowhere.
     case = {"id": row["id"], "engine_version": version, "gpu": row["gpu"], "gpu_count": 8, "args": args}
+    case["model"] = None
     return case | {"flashinfer": row["flashinfer"], "env": row.get("env") or {}}
 
 
@@ -126,7 +128,9 @@ def same_reason(row: dict[str, Any], stop: Finding, version: str) -> bool:
     if row.get("stage") == "parse":
         # The recorded text is cut short, and newer Pythons quote choices differently.
         ours, theirs = _bare(stop.engine_message or ""), _bare(message.partition("error: ")[2])
-        return stop.phase == "argparse" and bool(ours) and (ours.startswith(theirs) or theirs.startswith(ours))
+        return (
+            stop.phase == "argparse" and bool(ours) and (ours.startswith(theirs) or theirs.startswith(ours))
+        )
     step = next((s for s in load_program("sglang", version).program.steps if s.id == stop.id), None)
     if step is None:
         return False

@@ -3,16 +3,16 @@
     python tools/extract_flags.py WHEEL_DIR... [--python PYTHON] [--path DIR]... [--out rules/sglang/flags]
 
 WHEEL_DIR is an unzipped sglang wheel (`pip download --no-deps sglang==V`, then unzip). PYTHON must have the
-engine's pure-Python import dependencies and torch. The CPU build is enough: the child process tells the engine
-that a CUDA device is there, and stands empty modules in for native packages that are not installed. `--path`
-adds folders to import from (such as another transformers), `--preload` a shared library to map first.
+engine's pure-Python import dependencies and torch. The CPU build is enough: the child process tells the
+engine that a CUDA device is there, and stands empty modules in for native packages that are not installed.
+`--path` adds folders to import from (such as another transformers), `--preload` a library to map first.
 
-The parser is the one that `prepare_server_args` builds, caught when it starts to parse. `pins` and `ranges` are
-the wheel's requirements on Linux x86-64, `minimums` what the start-up demands. One entry an option:
+The parser is the one that `prepare_server_args` builds, caught when it starts to parse. `pins` and `ranges`
+are the wheel's requirements on Linux x86-64, `minimums` what the start-up demands. One entry an option:
 
 dest, flags  as argparse has them
-action       store, store_true, store_false, store_const, append, help; boolean_optional (`--no-X` is in flags);
-             deprecated (takes no value, stores nothing); lora_path (a list; a word in braces is a JSON object)
+action       store, store_true, store_false, store_const, append, help; boolean_optional (flags have `--no-X`);
+             deprecated (takes no value, stores nothing); lora_path (a list; a word in braces is JSON)
 nargs        null (one value), 0 (none), "?", "*", "+"; a deprecated store_const may have null: it reads one
              value, checks it against choices and stores const instead
 type         the converter by the engine's name, which argparse quotes ("invalid loads value"); null when the
@@ -20,14 +20,14 @@ type         the converter by the engine's name, which argparse quotes ("invalid
   str, int, float      the builtins (int takes "1_000" and " 7 ")
   loads                json.loads: any JSON value
   json_list_type +     orjson.loads: despite its name any strict JSON value (no NaN)
-  human_readable_int + stripped; digits with k M G T (powers of 1000; decimals allowed, the product is cut to a
-                       whole number) or Ki Mi Gi Ti (powers of 1024, no decimals), case-sensitive; else int()
+  human_readable_int + stripped; digits with k M G T (powers of 1000; decimals allowed, the product is cut to
+                       a whole number) or Ki Mi Gi Ti (powers of 1024, no decimals), case-sensitive; else int()
   nullable_str         "" and "None" are None
   parse_cuda_graph_backend_arg  a string, but not one that `converters` has under `retired`
-  parse_cuda_graph_config_arg   a JSON object {phase: {key: value}} of the `phases` in `converters`; a `backend`
-                                in it is checked as above
-default      what the dest gets when no flag is given. Of several options with one dest argparse takes the first
-             default that is not suppressed, and all of them show it here; null when all are suppressed
+  parse_cuda_graph_config_arg   a JSON object {phase: {key: value}} of the `phases` in `converters`; a
+                                `backend` in it is checked as above
+default      what the dest gets when no flag is given. Of several options with one dest argparse takes the
+             first default that is not suppressed, and all of them show it here; null when there is none
 suppress     the option itself sets no default
 const        of store_const, and of "?" without a value
 choices      as values after conversion; sorted and `unordered` where the engine has a set, whose order in

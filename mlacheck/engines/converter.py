@@ -112,18 +112,23 @@ def _graph_config(phases: Mapping[str, list[str]], backend: Converter) -> Conver
     return convert
 
 
+# Those that need nothing but the word.
+CONVERTERS: Final[dict[str, Converter]] = {
+    "int": int,
+    "float": float,
+    "loads": json.loads,
+    "json_list_type": _json_list,
+    "human_readable_int": _human_int,
+    "nullable_str": _nullable,
+}
+
+
 def converters(details: Mapping[str, Any]) -> dict[str, Converter]:
     """Give the converters by name, with the details that an engine version records for some of them."""
-    retired = details.get("parse_cuda_graph_backend_arg", {}).get("retired", {})
+    backend = _backend(details.get("parse_cuda_graph_backend_arg", {}).get("retired", {}))
     graph = details.get("parse_cuda_graph_config_arg")
-    backend = _backend(retired)
     return {
-        "int": int,
-        "float": float,
-        "loads": json.loads,
-        "json_list_type": _json_list,
-        "human_readable_int": _human_int,
-        "nullable_str": _nullable,
+        **CONVERTERS,
         "parse_cuda_graph_backend_arg": backend,
         "parse_cuda_graph_config_arg": _graph_config(graph["phases"], backend) if graph else json.loads,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from mlacheck.data import load_json
 from mlacheck.engines.arguments import Arguments, Option
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mlacheck.engines.converter import Converter
-
-_SUPPRESSED: Final = "==SUPPRESS=="
 
 
 class Grammar:
@@ -53,7 +51,7 @@ class Grammar:
                 self.simple[flag] = (option.dest, convert, option.choices, option.flag)
             elif option.kind == "switch" and option.action not in {"help", "deprecated"}:
                 self.switches[flag] = (option.dest, stored(option, flag), option.flag)
-        if option.action != "help" and not row.get("suppress") and row.get("default") != _SUPPRESSED:
+        if option.action != "help" and not row.get("suppress"):
             self.defaults.setdefault(option.dest, row.get("default"))
 
     @staticmethod

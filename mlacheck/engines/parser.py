@@ -176,8 +176,8 @@ class Parse:
             said = f"ignored explicit argument {explicit!r}"
             self._refuse("unexpected-value", option, index, f"{flag} takes no value, got {explicit!r}", said)
         elif option.action == "help":
-            message = f"{flag} prints the help, and no server starts"
-            self.problems.append(ArgumentProblem("help", index, flag, option.dest, message, "", flag=flag))
+            message = f"{word} prints the help, and no server starts"
+            self.problems.append(ArgumentProblem("help", index, word, option.dest, message, "", flag=flag))
         elif option.message is not None:
             message = f"{flag} is retired in {self.grammar.engine} {self.grammar.version}"
             self.problems.append(
