@@ -20,7 +20,7 @@ type         the converter by the engine's name, which argparse quotes ("invalid
   str, int, float      the builtins (int takes "1_000" and " 7 ")
   loads                json.loads: any JSON value
   json_list_type +     orjson.loads: despite its name any strict JSON value (no NaN)
-  human_readable_int + stripped; digits with k M G T (powers of 1000; decimals allowed, the product is cut to
+  human_readable_int + stripped; digits with k M G T (powers of 1000; decimals allowed, the product cut to
                        a whole number) or Ki Mi Gi Ti (powers of 1024, no decimals), case-sensitive; else int()
   nullable_str         "" and "None" are None
   parse_cuda_graph_backend_arg  a string, but not one that `converters` has under `retired`

@@ -49,7 +49,7 @@ class Grammar:
             self.flags[flag] = option
             if option.action == "store" and option.nargs is None:
                 self.simple[flag] = (option.dest, convert, option.choices, option.flag)
-            elif option.kind == "switch" and option.action not in {"help", "deprecated"}:
+            elif option.kind == "switch" and option.action not in {"help", "deprecated"} and not option.message:
                 self.switches[flag] = (option.dest, stored(option, flag), option.flag)
         if option.action != "help" and not row.get("suppress"):
             self.defaults.setdefault(option.dest, row.get("default"))

@@ -95,15 +95,20 @@ def in_range(versions: Mapping[str, str], engine: str, version: Version) -> bool
 
 
 def build(
-    ruleset: RuleSet, version: str, arguments: Mapping[str, Declaration], argument_defaults: Mapping[str, Any]
+    ruleset: RuleSet,
+    version: str,
+    arguments: Mapping[str, Declaration],
+    argument_defaults: Mapping[str, Any],
+    absent: frozenset[str] = frozenset(),
 ) -> Program:
     """Select one version's rules and check every expression in them. Raises `RuleError` with file and line."""
-    builder = _Builder(ruleset, version)
+    builder = _Builder(ruleset, version, absent)
     return builder.program(arguments, argument_defaults)
 
 
 class _Builder:
-    def __init__(self, ruleset: RuleSet, version: str) -> None:
+    def __init__(self, ruleset: RuleSet, version: str, absent: frozenset[str]) -> None:
+        self.absent = absent
         self.ruleset, self.engine = ruleset, ruleset.engine
         self.version, self.parsed = version, Version(version)
 
@@ -112,7 +117,7 @@ class _Builder:
         derives, tables = self._derives(), self._tables()
         for name in derives:
             declarations.setdefault(name, Declaration("any"))
-        scope = Scope(declarations, derives, tables)
+        scope = Scope(declarations, derives, tables, absent=self.absent)
         self._check_derives(scope)
         steps = tuple(
             step
@@ -138,6 +143,7 @@ class _Builder:
                 name for step in steps for text in _texts(step) for name in scope.references(text)
             ),
             inert=frozenset(self.ruleset.order.inert),
+            absent=self.absent,
             settled=scope.find_settled(
                 {fact for step in steps for arm in step.arms for fact, _, _ in arm.targets}
             ),

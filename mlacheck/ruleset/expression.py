@@ -116,6 +116,8 @@ class Scope:
     tables: Mapping[str, object]
     # What generated code calls its derived facts, tables and functions; empty until a program is compiled.
     namespace: dict[str, Any] = field(default_factory=dict)
+    # Arguments that this engine version does not have: nothing is above or below them.
+    absent: frozenset[str] = frozenset()
     # Derived facts that no rule can change, in the order in which they can be computed.
     settled: tuple[str, ...] = ()
     _trees: dict[str, ast.expr] = field(default_factory=dict)
@@ -342,9 +344,16 @@ def _emit(node: ast.expr, scope: Scope) -> str:
                 parts[index + 1] = _version_literal(right) or parts[index + 1]
             if _is_version(right, scope):
                 parts[index] = _version_literal(left) or parts[index]
+        if _compares_absent(node, scope):
+            return "False"
         words = [_COMPARE[type(sign)] for sign in node.ops]
         return "(" + parts[0] + "".join(f" {w} {p}" for w, p in zip(words, parts[1:], strict=True)) + ")"
     raise ExpressionError(f"{ast.unparse(node)!r} is outside the language")
+
+
+def _compares_absent(node: ast.Compare, scope: Scope) -> bool:
+    ordered = any(isinstance(sign, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for sign in node.ops)
+    return ordered and any(dotted(operand) in scope.absent for operand in (node.left, *node.comparators))
 
 
 def _is_version(node: ast.expr, scope: Scope) -> bool:
@@ -491,6 +500,8 @@ def _evaluate_bool(node: ast.BoolOp, facts: Mapping[str, object], scope: Scope) 
 
 
 def _evaluate_compare(node: ast.Compare, facts: Mapping[str, object], scope: Scope) -> object:
+    if _compares_absent(node, scope):
+        return False
     operands = [node.left, *node.comparators]
     undecided = False
     for left, sign, right in zip(operands, node.ops, operands[1:], strict=False):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mlacheck.ruleset.machine import Runner
 
 # Raise it when the generated form changes.
-FORMAT: Final = 3
+FORMAT: Final = 4
 _SUPPRESSED: Final = "==SUPPRESS=="  # as argparse writes it
 
 
@@ -138,19 +138,22 @@ def build_program(rules: RuleSet, version: str) -> Program:
     """Build one version's program with the argument declarations of all recorded versions."""
     from mlacheck.ruleset.build import build  # same
 
-    declarations, defaults = _arguments(rules.engine, version)
-    return build(rules, version, declarations, defaults)
+    declarations, defaults, absent = _arguments(rules.engine, version)
+    return build(rules, version, declarations, defaults, absent)
 
 
 @cache
-def _arguments(engine: str, version: str) -> tuple[dict[str, Declaration], dict[str, Any]]:
+def _arguments(engine: str, version: str) -> tuple[dict[str, Declaration], dict[str, Any], frozenset[str]]:
     """Declare every argument of any recorded version; one that this version lacks is None."""
     declarations: dict[str, Declaration] = {}
     defaults: dict[str, Any] = {}
+    present: set[str] = set()
     for one in known_versions(engine):
         data = cast("dict[str, Any]", load_json(engine, "flags", f"{one}.json"))
         for option in data["options"]:
             dest = option["dest"]
+            if one == version:
+                present.add(dest)
             values = tuple(option.get("choices") or ())
             earlier = declarations.get(dest)
             if earlier is not None:
@@ -167,7 +170,7 @@ def _arguments(engine: str, version: str) -> tuple[dict[str, Declaration], dict[
                 defaults[dest] = option.get("default")
             else:
                 defaults.setdefault(dest, None)
-    return declarations, defaults
+    return declarations, defaults, frozenset(declarations) - present
 
 
 def _type(option: Mapping[str, Any]) -> str:

@@ -64,7 +64,9 @@ class Program:
 
     # Derived facts that no rule can change, in the order in which they can be computed.
     settled: tuple[str, ...] = ()
+    # Arguments of other recorded versions that this one does not have.
+    absent: frozenset[str] = frozenset()
 
     def scope(self) -> Scope:
         """Give the names that this program's expressions use."""
-        return Scope(self.declarations, self.derives, self.tables, settled=self.settled)
+        return Scope(self.declarations, self.derives, self.tables, settled=self.settled, absent=self.absent)

@@ -1,83 +1,111 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mlacheck.engines import Grammar
+from mlacheck.engines.converter import ConversionError, converters
 
-
-def read(flag, value, version="0.5.23"):
-    grammar = Grammar.load("sglang", version)
-    arguments = grammar.parse(["--model-path", "m", flag, value])
-    said = [problem.engine_message for problem in arguments.problems]
-    return said or arguments.values[grammar.flags[flag].dest]
+DETAILS = {
+    "parse_cuda_graph_config_arg": {"phases": {"decode": ["backend", "bs"], "prefill": ["bs"]}},
+    "parse_cuda_graph_backend_arg": {"retired": {"old": "old was removed"}},
+}
+PLAIN = converters({})
+DETAILED = converters(DETAILS)
 
 
 @pytest.mark.parametrize(
-    ("text", "value"),
+    ("text", "number"),
     [
         ("8192", 8192),
-        ("8k", 8000),
-        ("8Ki", 8192),
-        ("1.5M", 1_500_000),
-        ("1.2345k", 1234),
-        (" 2T ", 2 * 10**12),
+        (" 7 ", 7),
         ("1_000", 1000),
+        ("-3", -3),
+        ("8k", 8000),
+        ("8M", 8_000_000),
+        ("2G", 2_000_000_000),
+        ("1T", 10**12),
+        ("1.5M", 1_500_000),
+        ("1.0005k", 1000),
+        ("0.1k", 100),
+        ("8Ki", 8192),
+        ("1Mi", 1 << 20),
+        ("1Gi", 1 << 30),
+        ("1Ti", 1 << 40),
+        (" 8k ", 8000),
     ],
 )
-def test_a_number_may_have_a_unit(text, value):
-    assert read("--context-length", text) == value
+def test_a_number_of_tokens_may_have_a_unit(text, number):
+    assert PLAIN["human_readable_int"](text) == number
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reason"),
     [
-        ("8K", "Invalid integer value: '8K'. "),
-        ("8.5", "Invalid integer value: '8.5'. "),
-        ("1.5Ki", "Decimals are not allowed with IEC suffixes like 'Ki'. "),
+        ("8K", "human-int"),
+        ("8 k", "human-int"),
+        ("k", "human-int"),
+        ("", "human-int"),
+        ("1.5", "human-int"),
+        ("1e3", "human-int"),
+        ("1.5Ki", "human-decimals"),
     ],
 )
-def test_a_number_is_refused_in_the_engines_words(text, said):
-    [message] = read("--context-length", text)
-    assert message.startswith(f"argument --context-length: {said}")
+def test_other_units_are_refused_in_the_types_own_words(text, reason):
+    with pytest.raises(ConversionError) as caught:
+        PLAIN["human_readable_int"](text)
+    assert caught.value.reason == reason
 
 
-def test_json_is_read_and_refused():
-    assert read("--preferred-sampling-params", '{"a": 1}') == {"a": 1}
-    assert read("--preferred-sampling-params", "{") == [
-        "argument --preferred-sampling-params: invalid loads value: '{'"
-    ]
-    assert read("--sidecar-args", "[1]") == [1]
-    [message] = read("--sidecar-args", "[NaN]")
-    assert message.startswith("argument --sidecar-args: Invalid JSON list: [NaN].")
+@given(st.integers(0, 10**6), st.sampled_from(["k", "M", "G", "T"]))
+def test_a_unit_multiplies_without_rounding(number, unit):
+    power = {"k": 3, "M": 6, "G": 9, "T": 12}[unit]
+    assert PLAIN["human_readable_int"](f"{number}{unit}") == number * 10**power
+    assert PLAIN["human_readable_int"](f"{number}.25{unit}") == number * 10**power + 10**power // 4
+
+
+@pytest.mark.parametrize(("text", "value"), [("", None), ("None", None), ("none", "none"), ("x", "x")])
+def test_an_empty_text_is_none(text, value):
+    assert PLAIN["nullable_str"](text) == value
+
+
+def test_any_json_is_taken_but_only_strict_json_for_lists():
+    assert PLAIN["json_list_type"]('{"a": [1]}') == {"a": [1]}
+    assert PLAIN["loads"]("[NaN]")
+    for text in ("[NaN]", "{", "x"):
+        with pytest.raises(ConversionError):
+            PLAIN["json_list_type"](text)
+    with pytest.raises(ValueError):
+        PLAIN["loads"]("{")
+
+
+def test_a_retired_value_is_refused_with_what_the_engine_says():
+    convert = DETAILED["parse_cuda_graph_backend_arg"]
+    assert convert("full") == "full"
+    with pytest.raises(ConversionError) as caught:
+        convert("old")
+    assert caught.value.parts == {"said": "old was removed"}
+    assert PLAIN["parse_cuda_graph_backend_arg"]("old") == "old"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reason"),
     [
-        ("{", "must be JSON: "),
-        ("[1]", "must be a JSON object, got list"),
-        ('{"x": {}}', "unknown phase 'x'"),
-        ('{"decode": 1}', "['decode'] must be a JSON object, got int"),
-        ('{"decode": {"nope": 1}}', "['decode']: unknown key 'nope'"),
-        ('{"prefill": {"backend": "tc_piecewise"}}', "tc_piecewise was removed"),
+        ("{", "graph-json"),
+        ("[1]", "graph-object"),
+        ('{"train": {}}', "graph-phase"),
+        ('{"decode": 1}', "graph-settings"),
+        ('{"decode": {"backend": "old"}}', "as-is"),
+        ('{"prefill": {"backend": "full"}}', "graph-key"),
     ],
 )
-def test_a_graph_config_is_refused_where_it_is_wrong(text, said):
-    [message] = read("--cuda-graph-config", text)
-    assert message.startswith("argument --cuda-graph-config: ")
-    assert said in message
+def test_settings_of_phases_are_checked(text, reason):
+    with pytest.raises(ConversionError) as caught:
+        DETAILED["parse_cuda_graph_config_arg"](text)
+    assert caught.value.reason == reason
 
 
-def test_a_graph_config_is_read():
-    assert read("--cuda-graph-config", '{"decode": {"bs": [1]}}') == {"decode": {"bs": [1]}}
-    assert read("--cuda-graph-backend-prefill", "breakable") == "breakable"
-
-
-def test_adapters_are_paths_or_objects():
-    assert read("--lora-paths", "a=b") == ["a=b"]
-    assert read("--lora-paths", '{"lora_name": "a", "lora_path": "b"}') == [
-        {"lora_name": "a", "lora_path": "b"}
-    ]
-    for wrong in ('{"lora_name": "a"}', "{nope}"):
-        [message] = read("--lora-paths", wrong)
-        assert not message.startswith("argument")  # the engine dies of a traceback here
+def test_good_settings_are_kept_and_a_version_without_details_takes_any_json():
+    text = '{"decode": {"backend": "full", "bs": [1]}, "prefill": {}}'
+    assert DETAILED["parse_cuda_graph_config_arg"](text)["decode"]["bs"] == [1]
+    assert PLAIN["parse_cuda_graph_config_arg"]('{"train": 1}') == {"train": 1}

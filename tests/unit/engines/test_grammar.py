@@ -345,3 +345,98 @@ def test_each_refusal_has_its_kind_and_the_engines_words(words, kind, said):
     assert problem.kind == kind
     assert said in problem.engine_message
     assert problem.message != problem.engine_message
+
+
+def test_help_is_a_refusal_to_serve():
+    for word in ("--help", "-h", "-hh"):
+        problem = only(parse("--model-path", "m", word))
+        assert problem.kind == "help"
+    assert parse("--model-path", "m", "-hx").problems[0].kind == "unexpected-value"
+
+
+TOY = [
+    {"dest": "name", "flags": ["--name", "-n"], "required": True},
+    {"dest": "tags", "flags": ["--tag"], "action": "append"},
+    {
+        "dest": "fast",
+        "flags": ["--fast", "--no-fast"],
+        "action": "boolean_optional",
+        "nargs": 0,
+        "default": None,
+    },
+    {"dest": "slow", "flags": ["--slow"], "action": "store_true", "nargs": 0, "message": "slow ended"},
+    {
+        "dest": "fast",
+        "flags": ["--fastest"],
+        "action": "store_const",
+        "const": "most",
+        "nargs": 0,
+        "hidden": True,
+    },
+    {"dest": "mode", "flags": ["--mode"], "nargs": "?", "const": "7", "type": "int"},
+    {"dest": "level", "flags": ["--level"], "nargs": "?", "const": 3},
+    {"dest": "files", "flags": ["--files"], "nargs": "*"},
+    {"dest": "old", "flags": ["--old"], "action": "deprecated", "nargs": 0, "suppress": True},
+    {"dest": "kept", "flags": ["--kept"], "action": "store_const", "const": True, "choices": ["a"]},
+    {"dest": "lora_paths", "flags": ["--lora"], "action": "lora_path", "nargs": "*"},
+]
+
+
+def toy(*words, unknown=None):
+    return Grammar("toy", "1", TOY).parse(["--name", "x", *words], unknown)
+
+
+@pytest.mark.parametrize(
+    ("words", "dest", "value"),
+    [
+        (["-ny"], "name", "y"),
+        (["-n=y"], "name", "y"),
+        (["--tag", "a", "--tag", "b"], "tags", ["a", "b"]),
+        (["--fast"], "fast", True),
+        (["--no-fast"], "fast", False),
+        (["--fastest"], "fast", "most"),
+        (["--mode"], "mode", 7),
+        (["--mode", "8"], "mode", 8),
+        (["--level"], "level", 3),
+        (["--files"], "files", []),
+        (["--files", "a", "b", "--", "c"], "files", ["a", "b"]),
+        (["--old"], "old", None),
+        (["--kept", "a"], "kept", True),
+        (
+            ["--lora", "a", '{"lora_name": "n", "lora_path": "p"}'],
+            "lora_paths",
+            ["a", {"lora_name": "n", "lora_path": "p"}],
+        ),
+    ],
+)
+def test_each_kind_of_option_stores_its_value(words, dest, value):
+    assert toy(*words).values.get(dest) == value
+
+
+@pytest.mark.parametrize("text", ["{x}", '{"lora_name": "n"}'])
+def test_an_adapter_in_braces_must_be_complete(text):
+    problem = only(toy("--lora", text))
+    assert problem.kind == "invalid-value"
+    assert problem.dest == "lora_paths"
+
+
+def test_a_retired_switch_ends_the_launch_in_the_engines_words():
+    problem = only(toy("--slow"))
+    assert (problem.kind, problem.engine_message) == ("retired-flag", "slow ended")
+
+
+def test_an_option_is_written_in_its_ordinary_form():
+    option = Grammar("toy", "1", TOY).option("fast")
+    assert (option.flag, option.off, option.switch, option.kind) == ("--fast", "--no-fast", True, "switch")
+    name = Grammar("toy", "1", TOY).option("name")
+    assert (name.off, name.switch, name.kind) == (None, None, "value")
+    assert Grammar("toy", "1", TOY).option("files").kind == "multi"
+
+
+def test_a_flag_whose_name_is_unresolved_is_not_judged():
+    found = toy("--$KIND", "1", "--f$X=2", unknown={2: ("KIND",), 4: ("X",)})
+    assert not found.problems
+
+
+def test_an_unresolved_word_among_several_makes_them_all_unknown():
+    assert toy("--files", "a", "$B", unknown={4: ("B",)}).values["files"] is UNKNOWN

@@ -2,90 +2,79 @@ from __future__ import annotations
 
 import pytest
 
-from mlacheck.data import load_yaml
 from mlacheck.engines import Grammar
-from mlacheck.probes.engine import recorded_versions
+from mlacheck.engines.converter import ConversionError
+from mlacheck.engines.spelling import refusal
 
 
-def problem(*words, version="0.5.23"):
+def problem(*words, version="0.5.20"):
     return Grammar.load("sglang", version).parse(["--model-path", "m", *words]).problems[0]
 
 
 @pytest.mark.parametrize(
-    ("flag", "right"),
+    ("words", "suggestions"),
     [
-        ("--cp-size", "--dcp-size"),
-        ("--context-parallel-size", "--dcp-size"),
-        ("--dcp_size", "--dcp-size"),
-        ("--DCP-SIZE", "--dcp-size"),
-        ("--mla-backend", "--attention-backend"),
-        ("--spec-algo", "--speculative-algorithm"),
-        ("--enable-flashmla", "--attention-backend flashmla"),
-        ("--gpu_memory_utilization", "--mem-fraction-static"),
-        ("--tensor-parrallel-size", "--tensor-parallel-size"),
-        ("--attention-bakend", "--attention-backend"),
-        ("--dcp-sise", "--dcp-size"),
-        ("-dcp-size", "--dcp-size"),
-        ("--nsa-prefill-backend", "--dsa-prefill-backend"),
+        (["--attention_backend", "fa3"], ("--attention-backend",)),
+        (["--Attention-Backend", "fa3"], ("--attention-backend",)),
+        (["-tp-size", "8"], ("--tp-size",)),
+        (["--cp-size", "8"], ("--dcp-size",)),
+        (["--enable-flashmla"], ("--attention-backend flashmla",)),
+        (["--atention-backend", "fa3"], ("--attention-backend",)),
+        (["--attention-backend", "FA3"], ("fa3",)),
+        (["--attention-backend", "trtllm-mla"], ("trtllm_mla",)),
+        (["--attention-backend", "flashinfr"], ("flashinfer",)),
+        (["--xyzzy-plugh"], ()),
     ],
 )
-def test_a_wrong_flag_gets_the_right_one_first(flag, right):
-    assert problem(flag, "2").suggestions[0] == right
+def test_the_nearest_spelling_comes_first(words, suggestions):
+    assert problem(*words).suggestions[:1] == suggestions
 
 
-@pytest.mark.parametrize("flag", ["--xyzzy", "--", "--=x", "--q", "--zzzzzz-qqqqqq"])
-def test_what_is_like_no_flag_gets_no_flag(flag):
-    grammar = Grammar.load("sglang", "0.5.23")
-    found = [one for one in grammar.parse(["--model-path", "m", flag]).problems if one.kind == "unknown-flag"]
-    assert not any(one.suggestions for one in found)
+def test_every_suggestion_exists_in_that_version():
+    for version in Grammar.known_versions("sglang"):
+        grammar = Grammar.load("sglang", version)
+        for flag in (
+            "--cp-size",
+            "--dcp-siz",
+            "--spec-algo",
+            "--tensor-parallel",
+            "--draft-model",
+            "--mla-backend",
+        ):
+            found = grammar.parse(["--model-path", "m", flag, "1"]).problems
+            for one in (name for each in found for name in each.suggestions):
+                assert one.split()[0] in grammar.flags
 
 
-def test_a_flag_of_other_versions_is_told_with_its_versions():
-    assert problem("--speculative-skip-dp-mlp-sync").note == (
-        "sglang 0.5.23 removed it (0.5.15 to 0.5.22 had it)"
-    )
-    assert problem("--dcp-comm-backend", "a2a", version="0.5.16").note == "sglang has it since 0.5.17"
+def test_a_flag_of_another_version_says_which_has_it():
+    here, newest = (Grammar.load("sglang", version) for version in ("0.5.15", "0.5.23"))
+    coming = next(flag for flag in newest.flags if flag not in here.flags)
+    found = here.parse(["--model-path", "m", coming]).problems[0]
+    assert "since" in found.note
+    gone = [flag for flag in here.flags if flag not in newest.flags]
+    notes = [newest.parse(["--model-path", "m", flag, "1"]).problems[0].note for flag in gone]
+    assert notes
+    assert all("removed it" in note for note in notes if note.startswith("sglang"))
 
 
-@pytest.mark.parametrize(
-    ("flag", "value", "right"),
-    [
-        ("--attention-backend", "flash_mla", "flashmla"),
-        ("--attention-backend", "trtllm-mla", "trtllm_mla"),
-        ("--decode-attention-backend", "FlashInfer", "flashinfer"),
-        ("--kv-cache-dtype", "fp8", "fp8_e4m3"),
-        ("--dcp-comm-backend", "nccl", "ag_rs"),
-        ("--attention-backend", "tritn", "triton"),
-    ],
-)
-def test_a_wrong_value_gets_the_right_one_first(flag, value, right):
-    assert problem(flag, value).suggestions[0] == right
+def test_a_value_that_is_gone_is_no_misspelling():
+    found = problem("--attention-backend", "cutlass_mla", version="0.5.23")
+    assert found.kind == "invalid-choice"
+    assert "had cutlass_mla" in found.note
+    assert not found.suggestions
 
 
-def test_a_value_that_is_gone_is_told_with_its_versions_and_not_taken_for_a_misspelling():
-    found = problem("--attention-backend", "cutlass_mla")
-    assert (found.suggestions, found.note) == ((), "sglang 0.5.15 to 0.5.19 had cutlass_mla")
+def test_nothing_is_suggested_for_other_problems():
+    assert problem("--tp-size", "x").suggestions == ()
+    assert problem("stray").suggestions == ()
 
 
-def test_known_spellings_are_wrong_in_every_version_and_lead_to_something_in_one():
-    data = load_yaml("sglang", "spellings.yaml")
-    grammars = [Grammar.load("sglang", version) for version in recorded_versions("sglang")]
-    for flag, entry in data["flags"].items():
-        assert not any(flag in grammar.flags for grammar in grammars), flag
-        assert set(entry) <= {"flag", "value", "note"}, flag
-        assert "flag" in entry or "note" in entry, flag
-        if "flag" in entry:
-            assert any(entry["flag"] in grammar.flags for grammar in grammars), entry
-        if "value" in entry:
-            choices = grammars[-1].flags[entry["flag"]].choices
-            assert not choices or entry["value"] in choices, entry
-    for dest, values in data["values"].items():
-        known = {
-            choice
-            for grammar in grammars
-            if dest in grammar.options
-            for choice in grammar.option(dest).choices
-        }
-        assert known, dest
-        assert set(values.values()) <= known, dest
-        assert not set(values) & known, dest
+def test_flags_that_do_not_exist_at_all_say_so():
+    found = problem("--cp-kv-cache-interleave-size", "1")
+    assert found.suggestions == ()
+    assert "vLLM" in found.note
+
+
+def test_an_engine_without_recorded_texts_leaves_the_converters_own():
+    assert refusal("vllm", ConversionError("plain text", "human-int")) == "plain text"
+    assert "1.5" in refusal("sglang", ConversionError("x", "human-int", value="1.5"))

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+
+from mlacheck.cases import Cases
+from mlacheck.finding import Finding, Location, Problem, Report, Resolved, Undecided
+from mlacheck.report.text import write_text
+
+ARGS = (
+    "--model-path deepseek-ai/DeepSeek-V3 --tp-size 8 --dcp-size 8 --attention-backend trtllm_mla "
+    "--speculative-algorithm EAGLE"
+)
+# The README's example; blanks do not count.
+GOLDEN = """
+ERROR sglang 0.5.18 · FlashInfer 0.6.17 · b200 (SM100) · deepseek-ai/DeepSeek-V3
+would run:
+prefill_backend trtllm_mla --attention-backend
+decode_backend trtllm_mla --attention-backend
+verify_backend trtllm_mla --attention-backend
+draft_backend trtllm_mla --attention-backend
+page_size 64 page of trtllm_mla
+error[MLA194] trtllm_mla with dcp_size=8 cannot run --speculative-algorithm EAGLE
+when: backend-factory, the engine stops here
+because: decode_backend = trtllm_mla (--attention-backend)
+because: dcp_size = 8 (--dcp-size)
+because: speculative_algorithm = EAGLE (--speculative-algorithm)
+fix: drop --dcp-size
+not checked: memory
+checked 1 command: 1 error
+"""
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def written(*reports, stream=None, **options):
+    stream = stream or io.StringIO()
+    write_text(reports, stream, **options)
+    return stream.getvalue()
+
+
+def words(text):
+    return re.sub(r"\s+", " ", text).strip()
+
+
+@pytest.fixture(scope="module")
+def refused():
+    case = {"args": ARGS.split(), "gpu": "b200", "engine_version": "0.5.18", "flashinfer": "pin"}
+    return Cases(remedies=True).report(case)
+
+
+@pytest.mark.parametrize("columns", ["40", "80", "300"])
+@pytest.mark.parametrize("terminal", [False, True])
+def test_the_example_reads_the_same_at_every_width(refused, monkeypatch, columns, terminal):
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("NO_COLOR" if not terminal else "TERM", "1" if not terminal else "xterm")
+    text = written(refused, stream=Terminal() if terminal else io.StringIO())
+    plain = words(re.sub(r"\x1b\[[\d;]*m", "", text))
+    for line in GOLDEN.strip().splitlines():
+        because = line.startswith("because: ")
+        assert words(line.removeprefix("because: ") if because else line) in plain
+
+
+def test_colour_only_on_a_terminal_that_wants_it(refused, monkeypatch):
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    assert "\x1b[" in written(refused, stream=Terminal())
+    assert "\x1b[" not in written(refused)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in written(refused, stream=Terminal())
+
+
+def made(**more):
+    fields = {
+        "id": None,
+        "command": "x",
+        "file": None,
+        "location": None,
+        "engine": "sglang",
+        "engine_version": None,
+        "target": {},
+        "assumptions": (),
+        "verdict": "ok",
+        "findings": (),
+        "resolved": {},
+        "undecided": (),
+        "not_checked": (),
+    }
+    return Report(**{**fields, **more})
+
+
+def finding(level="error", **more):
+    return Finding(
+        **({"id": "TOY001", "slug": "t", "level": level, "phase": "silent", "message": "m"} | more)
+    )
+
+
+def test_what_is_not_known_is_said():
+    text = written(made(verdict="unknown"))
+    assert "UNKNOWN" in text
+    assert "version unknown" in text
+    assert "FlashInfer unknown" in text
+    assert "unknown GPU" in text
+    assert "FlashInfer none" in written(made(target={"flashinfer": "none", "gpu": "none", "sm": 0}))
+    assert "8x h200 (SM90)" in written(made(target={"gpu": "h200", "sm": 90, "gpu_count": 8}))
+
+
+def test_counts_are_told_once_for_all_commands():
+    assert written().strip() == "checked 0 commands: no findings"
+    found = (finding(), finding("warning"), finding("info"), finding("info"))
+    waiting = (Undecided("TOY002", "t", "error", ("gpu.sm",)),)
+    text = written(made(findings=found, undecided=waiting), made())
+    assert text.splitlines()[-1] == "checked 2 commands: 1 error, 1 warning, 2 infos; 1 rules undecided"
+
+
+def test_problems_and_findings_have_their_place():
+    report = made(
+        file="run.sh",
+        location=Location(3, 1),
+        problems=(Problem("k", "odd", "do this", Location(4, 2)),),
+        findings=(finding(location=Location(5, 6), extrapolated=True, source="s", evidence=("p#1",)),),
+    )
+    text = written(report)
+    assert "run.sh:3" in text
+    assert "odd (line 4, column 2)" in text
+    assert "do this" in text
+    assert "at: run.sh:5:6" in text
+    assert "extrapolated" in text
+    assert "says nothing" in text
+    assert "source: s  p#1" in text
+
+
+def test_undecided_rules_are_listed_and_cut_short_unless_asked():
+    waiting = tuple(Undecided(f"TOY{n:03}", "t", "error", ("gpu.sm",)) for n in range(9))
+    short, long = written(made(undecided=waiting)), written(made(undecided=waiting), verbose=True)
+    assert "and 4 more" in short
+    assert "TOY008" not in short
+    assert "TOY008" in long
+    assert "9 rules wait for gpu.sm" in short
+
+
+def test_verbose_shows_every_value_and_what_would_confirm_a_finding():
+    report = made(
+        resolved={"page_size": Resolved(None, "default"), "tp_size": Resolved(8, "--tp-size")},
+        findings=(finding(confirm="run it"),),
+    )
+    assert "tp_size" not in written(report)
+    assert "run it" not in written(report)
+    assert re.search(r"tp_size\s+8\s+--tp-size", written(report, verbose=True))
+    assert "run it" in written(report, verbose=True)
+
+
+def test_decode_rows_stand_below():
+    rows = (
+        {"name": "runs", "state": "passes"},
+        {"name": "merged", "state": "wrong", "measured": 0.13, "limit": 0.01, "detail": "base e"},
+    )
+    text = written(made(decode=rows))
+    assert "decode: runs: passes" in text
+    assert "decode: merged: wrong  measured 0.13, limit 0.01  base e" in text
