@@ -11,7 +11,7 @@ The parser is the one that `prepare_server_args` builds, caught when it starts t
 are the wheel's requirements on Linux x86-64, `minimums` what the start-up demands. One entry an option:
 
 dest, flags  as argparse has them
-action       store, store_true, store_false, store_const, append, help; boolean_optional (flags have `--no-X`);
+action       store, store_true, store_false, store_const, append, help; boolean_optional (flags with --no-X);
              deprecated (takes no value, stores nothing); lora_path (a list; a word in braces is JSON)
 nargs        null (one value), 0 (none), "?", "*", "+"; a deprecated store_const may have null: it reads one
              value, checks it against choices and stores const instead
@@ -21,7 +21,7 @@ type         the converter by the engine's name, which argparse quotes ("invalid
   loads                json.loads: any JSON value
   json_list_type +     orjson.loads: despite its name any strict JSON value (no NaN)
   human_readable_int + stripped; digits with k M G T (powers of 1000; decimals allowed, the product cut to
-                       a whole number) or Ki Mi Gi Ti (powers of 1024, no decimals), case-sensitive; else int()
+                       a whole number) or Ki Mi Gi Ti (powers of 1024, no decimals), case matters; else int()
   nullable_str         "" and "None" are None
   parse_cuda_graph_backend_arg  a string, but not one that `converters` has under `retired`
   parse_cuda_graph_config_arg   a JSON object {phase: {key: value}} of the `phases` in `converters`; a

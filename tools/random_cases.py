@@ -1,8 +1,8 @@
 """Make random launch cases from a seed, for replay by the real engine and by tools/conformance.py.
 
-Prints one JSON object a line: {id, model, gpu, flashinfer, args, env}. `model` and `@name` in args are folders under
-tests/conformance/models. The same seed, version and count give the same cases. Few (gpu, flashinfer) pairs are drawn
-for one batch, since a replay imports the engine once for each pair.
+Prints one JSON object a line: {id, model, gpu, flashinfer, args, env}. `model` and `@name` in args are
+folders under tests/conformance/models. The same seed, version and count give the same cases. Few (gpu,
+flashinfer) pairs are drawn for one batch, since a replay imports the engine once for each pair.
 """
 
 from __future__ import annotations
@@ -49,6 +49,16 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
         "EAGLE", "EAGLE", "EAGLE3", "EAGLE3", "NEXTN", "STANDALONE", "DFLASH", "DSPARK", "DSPARK", "NGRAM",
         "FROZEN_KV_MTP", "UNO", "DOMINO", "NONE", "eagle",
     ),
+    "speculative_draft_attention_backend": (
+        "triton", "flashinfer", "fa3", "fa4", "trtllm_mla", "trtllm_mha", "cutedsl_mla", "tokenspeed_mla",
+        "flashmla",
+        "cutlass_mla", "dsa", "nsa", "torch_native",
+    ),
+    "radix_cache_backend": ("radix", "cpp", "unified", "x"),
+    "eplb_algorithm": ("auto", "deepseek", "elasticity_aware"),
+    "dllm_algorithm": ("LowConfidence", "x"),
+    "init_expert_location": ("trivial",),
+    "offload_mode": ("cpu", "meta", "x"),
     "speculative_num_steps": (1, 2, 3, 3, 5, 7),
     "speculative_eagle_topk": (1, 1, 1, 2, 4, 8),
     "speculative_num_draft_tokens": (2, 4, 4, 6, 8, 16),
@@ -83,7 +93,8 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
 GROUPS: Final[tuple[tuple[float, dict[str, float]], ...]] = (
     (10, {"attention_backend": 0.9, "page_size": 0.5, "kv_cache_dtype": 0.5}),
     (6, {"prefill_attention_backend": 0.7, "decode_attention_backend": 0.8, "page_size": 0.3}),
-    (6, {"dcp_size": 0.9, "dcp_comm_backend": 0.4, "dcp_replicate_q_proj": 0.3, "decode_attention_backend": 0.5}),
+    (6, {"dcp_size": 0.9, "dcp_comm_backend": 0.4, "dcp_replicate_q_proj": 0.3,
+         "decode_attention_backend": 0.5}),
     (10, {
         "speculative_algorithm": 1, "speculative_draft_model_path": 0.6, "speculative_num_steps": 0.6,
         "speculative_eagle_topk": 0.6, "speculative_num_draft_tokens": 0.6, "speculative_attention_mode": 0.2,
@@ -94,28 +105,38 @@ GROUPS: Final[tuple[tuple[float, dict[str, float]], ...]] = (
         "enable_multi_layer_eagle": 0.05, "speculative_adaptive": 0.05, "speculative_token_map": 0.03,
     }),
     (5, {"enable_dp_attention": 0.8, "dp_size": 0.8, "enable_dp_lm_head": 0.2, "moe_dense_tp_size": 0.2}),
-    (5, {"ep_size": 0.5, "moe_a2a_backend": 0.4, "moe_runner_backend": 0.6, "quantization": 0.2, "deepep_mode": 0.1,
+    (5, {"ep_size": 0.5, "moe_a2a_backend": 0.4, "moe_runner_backend": 0.6, "quantization": 0.2,
+         "deepep_mode": 0.1,
          "enable_eplb": 0.1, "enable_two_batch_overlap": 0.1, "enable_single_batch_overlap": 0.05}),
-    (3, {"pp_size": 0.8, "nnodes": 0.3, "node_rank": 0.2, "dist_init_addr": 0.3, "enable_dynamic_chunking": 0.2}),
-    (4, {"enable_hierarchical_cache": 0.8, "hicache_ratio": 0.2, "hicache_size": 0.2, "hicache_io_backend": 0.3,
+    (3, {"pp_size": 0.8, "nnodes": 0.3, "node_rank": 0.2, "dist_init_addr": 0.3,
+         "enable_dynamic_chunking": 0.2}),
+    (4, {"enable_hierarchical_cache": 0.8, "hicache_ratio": 0.2, "hicache_size": 0.2,
+         "hicache_io_backend": 0.3,
          "hicache_mem_layout": 0.4, "hicache_write_policy": 0.2, "hicache_storage_backend": 0.3,
          "disable_radix_cache": 0.1, "page_size": 0.3}),
-    (4, {"disaggregation_mode": 1, "disaggregation_transfer_backend": 0.4, "disaggregation_decode_enable_radix_cache":
+    (4, {"disaggregation_mode": 1, "disaggregation_transfer_backend": 0.4,
+         "disaggregation_decode_enable_radix_cache":
          0.2, "disaggregation_decode_enable_offload_kvcache": 0.2, "num_reserved_decode_tokens": 0.1}),
-    (4, {"dsa_prefill_backend": 0.6, "dsa_decode_backend": 0.6, "dsa_topk_backend": 0.2, "kv_cache_dtype": 0.4,
+    (4, {"dsa_prefill_backend": 0.6, "dsa_decode_backend": 0.6, "dsa_topk_backend": 0.2,
+         "kv_cache_dtype": 0.4,
          "dsa_paged_mqa_logits_backend": 0.2, "nsa_prefill_backend": 0.3, "nsa_decode_backend": 0.3,
          "enable_hisparse": 0.1}),
-    (4, {"chunked_prefill_size": 0.6, "disable_radix_cache": 0.3, "enable_mixed_chunk": 0.3, "max_prefill_tokens": 0.2,
+    (4, {"chunked_prefill_size": 0.6, "disable_radix_cache": 0.3, "enable_mixed_chunk": 0.3,
+         "max_prefill_tokens": 0.2,
          "disable_overlap_schedule": 0.2, "max_running_requests": 0.3, "context_length": 0.3}),
-    (3, {"disable_cuda_graph": 0.3, "cuda_graph_max_bs": 0.3, "cuda_graph_max_bs_decode": 0.3, "cuda_graph_bs": 0.2,
-         "cuda_graph_backend_decode": 0.3, "cuda_graph_backend_prefill": 0.3, "disable_prefill_cuda_graph": 0.2,
-         "enable_torch_compile": 0.2, "enable_piecewise_cuda_graph": 0.2, "disable_piecewise_cuda_graph": 0.2}),
+    (3, {"disable_cuda_graph": 0.3, "cuda_graph_max_bs": 0.3, "cuda_graph_max_bs_decode": 0.3,
+         "cuda_graph_bs": 0.2,
+         "cuda_graph_backend_decode": 0.3, "cuda_graph_backend_prefill": 0.3,
+         "disable_prefill_cuda_graph": 0.2,
+         "enable_torch_compile": 0.2, "enable_piecewise_cuda_graph": 0.2,
+         "disable_piecewise_cuda_graph": 0.2}),
     (3, {"quantization": 0.8, "fp8_gemm_backend": 0.2, "fp4_gemm_backend": 0.2, "dtype": 0.2}),
     (3, {"enable_deterministic_inference": 0.8, "rl_on_policy_target": 0.2, "sampling_backend": 0.3,
          "attention_backend": 0.4}),
     (2, {"enable_symm_mem": 0.6, "enable_nccl_nvls": 0.2, "enable_torch_symm_mem": 0.2, "enable_mscclpp": 0.2,
          "enable_flashinfer_allreduce_fusion": 0.3, "disable_custom_all_reduce": 0.2}),
-    (3, {"mamba_backend": 0.3, "mamba_ssm_dtype": 0.3, "mamba_scheduler_strategy": 0.3, "max_mamba_cache_size": 0.2,
+    (3, {"mamba_backend": 0.3, "mamba_ssm_dtype": 0.3, "mamba_scheduler_strategy": 0.3,
+         "max_mamba_cache_size": 0.2,
          "mamba_radix_cache_strategy": 0.4, "linear_attn_backend": 0.5, "linear_attn_decode_backend": 0.3,
          "linear_attn_prefill_backend": 0.3, "mamba_track_interval": 0.2}),
     (2, {"attn_cp_size": 0.8, "moe_dp_size": 0.3, "enable_prefill_cp": 0.4, "cp_strategy": 0.4,
@@ -155,7 +176,8 @@ SKIPPED: Final = {
     "device",
 }
 _SKIPPED_ENDINGS: Final = (
-    "_path", "_file", "_dir", "_folder", "_url", "_urls", "_endpoint", "_endpoints", "_ip", "_port", "_addr", "_socket",
+    "_path", "_file", "_dir", "_folder", "_url", "_urls", "_endpoint", "_endpoints", "_ip", "_port",
+    "_addr", "_socket",
     "_keyfile", "_certfile", "_certs", "_config", "_config_file", "_device", "_paths", "_loader",
 )  # fmt: skip
 _ODD_INTS: Final = (0, -1, -8, 2**31, 10**12)
@@ -177,7 +199,7 @@ class Maker:
             and not dest.endswith(_SKIPPED_ENDINGS)
             and one["type"] in (None, "int", "float", "str", "human_readable_int")
         )
-        self.random = random.Random(f"{version}/{seed}")
+        self.random = random.Random(f"{version}/{seed}")  # noqa: S311  # reproducible on purpose
         pin = flags["pins"].get("flashinfer-python")
         others = [one for one in FLASHINFERS if one != pin]
         self.pairs: list[tuple[str, str | None]] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from mlacheck.data import load_json
 from mlacheck.engines.arguments import Arguments, Option
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mlacheck.engines.converter import Converter
+
+_STORELESS: Final = ("help", "deprecated")
 
 
 class Grammar:
@@ -49,7 +51,7 @@ class Grammar:
             self.flags[flag] = option
             if option.action == "store" and option.nargs is None:
                 self.simple[flag] = (option.dest, convert, option.choices, option.flag)
-            elif option.kind == "switch" and option.action not in {"help", "deprecated"} and not option.message:
+            elif option.kind == "switch" and not option.message and option.action not in _STORELESS:
                 self.switches[flag] = (option.dest, stored(option, flag), option.flag)
         if option.action != "help" and not row.get("suppress"):
             self.defaults.setdefault(option.dest, row.get("default"))

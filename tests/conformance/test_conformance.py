@@ -1,0 +1,87 @@
+"""Every recorded verdict of the real engine is replayed, nothing is sampled."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+TOOL = HERE.parent.parent / "tools" / "conformance.py"
+FILES = sorted((HERE / "recorded").glob("*.jsonl.gz"))
+
+
+@pytest.fixture(scope="module")
+def conformance():
+    spec = importlib.util.spec_from_file_location("conformance", TOOL)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def tallies(conformance):
+    done = {}
+
+    def tally(path):
+        if path not in done:
+            version = path.name.removesuffix(".jsonl.gz")
+            done[path] = conformance.replay(version, conformance.rows_of(path), HERE / "models")
+        return done[path]
+
+    return tally
+
+
+def test_verdicts_of_several_versions_are_recorded():
+    assert len(FILES) >= 5
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".jsonl.gz"))
+@pytest.mark.parametrize(
+    ("kind", "share"),
+    [("false OK", 0), ("false alarm", 0), ("wrong value", 0), ("wrong reason", 0.01), ("undecided", 0.01)],
+)
+def test_the_rules_agree_with_the_engine(tallies, path, kind, share):
+    tally = tallies(path)
+    differing = [f"{row['id']}: {detail}" for one, row, detail in tally.rows if one == kind]
+    assert tally.cases >= 400
+    assert len(differing) <= share * tally.cases, "\n".join(differing[:20])
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".jsonl.gz"))
+def test_the_recorded_lines_hold_both_verdicts_and_values(conformance, path):
+    rows = list(conformance.rows_of(path))
+    verdicts = [row["verdict"] for row in rows]
+    assert verdicts.count("ok") >= 50
+    assert verdicts.count("error") >= 50
+    assert sum(bool(row.get("resolved")) for row in rows) >= 50
+    assert len({row["message"] for row in rows if row["message"]}) >= 20
+
+
+def flipped(row):
+    """Make a verdict that the engine did not give."""
+    if row["verdict"] == "ok":
+        return row | {"verdict": "error", "stage": "resolve", "exc_type": "ValueError", "message": "made up"}
+    return row | {"verdict": "ok", "resolved": {}, "backends": []}
+
+
+def test_the_replay_notices_a_wrong_verdict_a_wrong_value_and_a_wrong_reason(conformance):
+    rows = list(conformance.rows_of(FILES[-1]))[:60]
+    version = FILES[-1].name.removesuffix(".jsonl.gz")
+
+    def counts(changed):
+        return conformance.replay(version, changed, HERE / "models").counts
+
+    accepted = [row for row in rows if row["verdict"] == "ok"]
+    refused = [row for row in rows if row["verdict"] == "error"]
+    assert accepted
+    assert refused
+    assert counts(flipped(row) for row in accepted)["false OK"] == len(accepted)
+    assert counts(flipped(row) for row in refused)["false alarm"] == len(refused)
+    wrong = [row | {"message": "error: made up", "where": "nowhere.py:1"} for row in refused]
+    assert counts(wrong)["wrong reason"] == len(refused)
+    wrong = [row | {"resolved": {**row["resolved"], "page_size": -1}} for row in accepted]
+    assert counts(wrong)["wrong value"] == len(accepted)
