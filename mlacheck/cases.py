@@ -80,6 +80,7 @@ class Cases:
             gpu=_said(case, "gpu"),
             gpu_count=case.get("gpu_count"),
             nodes=case.get("nodes"),
+            packages=tuple(sorted((case.get("packages") or {}).items())),
         )
         model = case.get("model")
         beside = model is not None or "model" not in case

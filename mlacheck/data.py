@@ -1,7 +1,7 @@
 """Where the knowledge lives: `rules/` beside the package in a checkout, inside it in an installed wheel.
 
-YAML is the source. Parsing it costs more than a whole run, so a compiled form lies under `_compiled`: made when a
-wheel is built, and in a checkout on first use and whenever a source is newer.
+YAML is the source. Parsing it costs more than a whole run, so a compiled form lies in `_compiled`: made when
+a wheel is built, and in a checkout on first use and whenever a source is newer.
 """
 
 from __future__ import annotations

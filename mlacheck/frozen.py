@@ -7,6 +7,7 @@ would take longer than everything that the run does. Here only `__init__` is gen
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _set = object.__setattr__
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
 def frozen(cls: type[T]) -> type[T]:
     """Make a class of the annotated fields: slots, `__init__`, equality, hash, repr, no assignment."""
-    names = tuple(cls.__dict__.get("__annotations__", ()))
+    names = tuple(inspect.get_annotations(cls))
     namespace = {key: item for key, item in cls.__dict__.items() if key not in _DROPPED and key not in names}
     scope: dict[str, Any] = {"_set": _set}
     parameters, body = [], []

@@ -46,6 +46,8 @@ def run_tests(ruleset: RuleSet, names: set[str]) -> list[Result]:
 def _run(cases: Cases, engine: str, rule: str, place: str, row: TestRow, *, expected: bool) -> Result:
     args = shlex.split(row.args) if isinstance(row.args, str) else row.args
     case: dict[str, object] = {"engine": engine, "engine_version": row.version, "args": args, "env": row.env}
+    if row.packages:
+        case["packages"] = row.packages
     if row.model is not None:
         case["model"] = row.model
     if row.gpu is not None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mlacheck.ruleset.machine import Hit
 
 # Facts that only a probe can supply; without one they are unknown.
-_PROBED: Final = ("gpu.", "version.", "flashinfer.", "target.", "draft.")
+_PROBED: Final = ("gpu.", "host.", "version.", "flashinfer.", "target.", "draft.")
 # What argparse itself refuses, by kind of problem.
 _PARSE_IDS: Final = {
     "unknown-flag": "MLA001",

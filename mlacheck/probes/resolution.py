@@ -270,6 +270,12 @@ class Resolution:
         return Sourced(UNKNOWN, "not named")
 
     def _package(self, name: str) -> Sourced:
+        for origin, values in self.given:
+            named = dict(values.packages)
+            if name in named:
+                text = named[name]
+                version = None if text is None else parse_version(text)
+                return Sourced(version, origin.format(name.replace("_", "-")))
         if self.from_machine:
             installation = self.machine.installation()
             text = installation.versions.get(name)

@@ -34,6 +34,9 @@ class TargetFlags:
     gpu: str | None = None  # a name, smXY, `none` or `unknown`
     gpu_count: int | None = None
     nodes: int | None = None
+    packages: tuple[
+        tuple[str, str | None], ...
+    ] = ()  # versions of other packages, by fact name; None: absent
     probe_import: bool = False  # import this machine's FlashInfer in a child process
 
 

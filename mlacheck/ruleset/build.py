@@ -101,7 +101,7 @@ def build(
     argument_defaults: Mapping[str, Any],
     absent: frozenset[str] = frozenset(),
 ) -> Program:
-    """Select one version's rules and check every expression in them. Raises `RuleError` with file and line."""
+    """Select one version's rules and check every expression in them. Raises `RuleError` with its place."""
     builder = _Builder(ruleset, version, absent)
     return builder.program(arguments, argument_defaults)
 

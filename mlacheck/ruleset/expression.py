@@ -45,6 +45,8 @@ _ARITHMETIC: Final[dict[type[ast.operator], str]] = {
     ast.Mod: "%",
     ast.BitAnd: "&",
 }
+# A derived fact of at most this many characters is written out where it is read; longer ones are called.
+_INLINE: Final = 110
 # Combining possible values is exponential; past this many combinations the answer is simply unknown.
 _MOST_COMBINATIONS: Final = 32
 
@@ -181,7 +183,8 @@ class Scope:
 def parse(text: str) -> ast.expr:
     """Parse one expression; raise `ExpressionError` for anything that is not one."""
     try:
-        return ast.parse(text.strip(), mode="eval").body
+        # In brackets it may go over several lines, as YAML block text does.
+        return ast.parse(f"({text.strip()})", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else str(error)
         raise ExpressionError(f"not an expression: {text!r} ({reason})") from None
@@ -317,7 +320,8 @@ def _emit(node: ast.expr, scope: Scope) -> str:
     name = dotted(node)
     if name is not None:
         if name in scope.derives and name not in scope.settled:
-            return f"{scope.identifiers[name]}(f)"
+            short = python_source(scope.derives[name], scope)
+            return short if len(short) <= _INLINE else f"{scope.identifiers[name]}(f)"
         return scope.identifiers[name] if name in scope.tables else f"f[{name!r}]"
     if isinstance(node, ast.Constant):
         return repr(node.value)
@@ -334,6 +338,9 @@ def _emit(node: ast.expr, scope: Scope) -> str:
         return f"({_emit(node.body, scope)} if {_emit(node.test, scope)} else {_emit(node.orelse, scope)})"
     if isinstance(node, ast.Call):
         function = node.func.id if isinstance(node.func, ast.Name) else ""
+        if function == "coalesce" and len(node.args) == 2 and dotted(node.args[0]) in scope.declarations:
+            first, second = (_emit(item, scope) for item in node.args)
+            return f"({first} if {first} is not None else {second})"
         return f"{function}({', '.join(_emit(item, scope) for item in node.args)})"
     if isinstance(node, ast.Compare):
         operands = [node.left, *node.comparators]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mlacheck.ruleset.machine import Runner
 
 # Raise it when the generated form changes.
-FORMAT: Final = 4
+FORMAT: Final = 5
 _SUPPRESSED: Final = "==SUPPRESS=="  # as argparse writes it
 
 

@@ -89,6 +89,9 @@ class TestRow(Strict):
         default="pin", description="`pin`: what the engine version pins; null: not installed"
     )
     env: dict[str, str] = {}
+    packages: dict[str, str | None] = Field(
+        default={}, description="versions of other packages, such as sglang_kernel"
+    )
 
 
 class Tests(Strict):

@@ -87,7 +87,10 @@ def test_without_a_refusal_nothing_stops_the_engine(rules):
 def test_a_remedy_is_completed_until_the_whole_line_passes(rules):
     checked = evaluation(rules, dcp_size=8, algorithm="EAGLE", page_size=1)
     said, _ = checked.independent()
-    assert list(search(checked, said[0])) == [{"algorithm": "unset", "decode": "flashinfer"}, {"dcp_size": "unset"}]
+    assert list(search(checked, said[0])) == [
+        {"algorithm": "unset", "decode": "flashinfer"},
+        {"dcp_size": "unset"},
+    ]
     for edits in search(checked, said[1]):
         assert not checked.errors(checked.outcome(edits))
 

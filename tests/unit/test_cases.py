@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mlacheck.cases import CaseProblem, Cases
+from mlacheck.finding import Report
+
+ARGS = ["--model-path", "meta-llama/Llama-3.1-8B-Instruct"]
+
+
+def case(**more):
+    return {"id": 1, "engine_version": "0.5.18", "gpu": "h200", "flashinfer": "pin", "args": ARGS} | more
+
+
+def check(*rows):
+    lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+    return list(Cases().check(lines))
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("{", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ("[]", "not an object but list"),
+        ("3", "not an object but int"),
+        ({}, "args is neither"),
+        (case(args=None), "args is neither"),
+        (case(args=[1]), "args is neither"),
+        (case(args='python -m sglang.launch_server --model-path "x'), "never closed"),
+        (case(args="ls -la"), "no launch command"),
+        (case(args="sglang serve a; sglang serve b"), "hold 2 launch commands"),
+        (case(args="vllm serve a"), "start vllm"),
+        (case(args="python -m sglang.launch_server --model-path x\n--tp 8"), "not part of"),
+        (case(env=[]), "env is not"),
+        (case(env={"A": 1}), "env is not"),
+        (case(gpu=9), "gpu is 9"),
+        (case(engine_version=0.5), "engine_version is 0.5"),
+        (case(model=[]), "model is"),
+        (case(gpu_count="8"), "gpu_count is '8'"),
+        (case(gpu_count=True), "gpu_count is True"),
+        (case(gpu_count=-1), "gpu_count is -1"),
+        (case(nodes=0), "nodes is 0"),
+        (case(engine="vllm"), "engine 'vllm' is not known"),
+    ],
+)
+def test_a_line_that_is_no_case_says_what_is_wrong_and_where(row, said):
+    problem, report = check(row, case())
+    assert isinstance(problem, CaseProblem)
+    assert problem.line == 1
+    assert said in problem.message
+    if isinstance(row, dict):
+        assert problem.id == row.get("id")
+    assert report.verdict == "ok"
+
+
+def test_order_ids_and_empty_lines():
+    first, second = check("", case(id="a"), "  ", case(id=[2]))
+    assert (first.id, second.id) == ("a", [2])
+
+
+def test_null_means_absent_and_a_missing_key_means_unknown():
+    row = case()
+    [absent] = check(case(gpu=None, flashinfer=None))
+    assert (absent.target["sm"], absent.target["flashinfer"]) == (0, "none")
+    del row["gpu"], row["flashinfer"]
+    [unknown] = check(row)
+    assert (unknown.target["sm"], unknown.target["flashinfer"]) == (None, None)
+    assert unknown.verdict == "unknown"
+    [pinned] = check(case(flashinfer="pin"))
+    assert pinned.target["flashinfer"] == "0.6.17"
+
+
+def test_args_may_be_text_with_or_without_the_command():
+    reports = check(
+        case(args=" ".join(ARGS)),
+        case(args="python -m sglang.launch_server " + " ".join(ARGS)),
+        case(args="sglang serve --model-path 'meta-llama/Llama-3.1-8B-Instruct'"),
+    )
+    assert [report.verdict for report in reports] == ["ok"] * 3
+
+
+@pytest.mark.parametrize("args", ["", " ", []])
+def test_a_model_beside_the_args_is_enough(args):
+    [report] = check(case(args=args, model="meta-llama/Llama-3.1-8B-Instruct"))
+    assert report.verdict == "ok"
+    assert report.target["model"] == "meta-llama/Llama-3.1-8B-Instruct"
+
+
+def test_cases_of_one_target_share_a_session_and_others_do_not():
+    cases = Cases()
+    for _ in range(2):
+        cases.report(case())
+        cases.report(case(gpu="b200"))
+    assert len(cases._sessions) == 2
+
+
+def test_a_target_that_cannot_be_read_leaves_no_ok():
+    for row in (case(gpu="banana"), case(engine_version="banana"), case(flashinfer="banana")):
+        [report] = check(row)
+        assert report.verdict == "unknown"
+        assert report.problems
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+KEYS = ["engine", "engine_version", "model", "gpu", "gpu_count", "nodes", "flashinfer", "args", "env", "id"]
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.dictionaries(st.sampled_from(KEYS), JSON | st.lists(st.text(max_size=9), max_size=4), max_size=9))
+def test_no_json_object_breaks_the_reader(row):
+    [result] = check({"args": ARGS} | row)
+    assert isinstance(result, Report | CaseProblem)
+    if isinstance(result, Report) and "engine_version" not in row:
+        assert result.verdict != "ok"

@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from mlacheck.finding import START_UP_PHASES
+from mlacheck.launch import parse_text
+from mlacheck.probes.engine import recorded_versions
+from mlacheck.probes.target import TargetFlags
+from mlacheck.session import Session
+
+LLAMA = "--model-path meta-llama/Llama-3.1-8B-Instruct"
+DEEPSEEK = "--model-path deepseek-ai/DeepSeek-V3 --tp-size 8"
+RECORDED = Path(__file__).parent.parent / "conformance"
+VERSIONS = recorded_versions("sglang")
+
+
+def check(text, *, gpu="h200", version="0.5.18", **more):
+    flags = TargetFlags(gpu=gpu, engine_version=version, flashinfer=more.pop("flashinfer", None))
+    result = parse_text(text)
+    [command] = result.commands
+    return Session(flags, **more).check(command, result.problems)
+
+
+def needs(report):
+    return {name for one in report.undecided for name in one.needs}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("gpu", ["a100", "h200", "b200", "b300"])
+def test_an_ordinary_line_is_ok_on_every_version(version, gpu):
+    report = check(LLAMA, gpu=gpu, version=version)
+    assert report.verdict == "ok", (report.findings, report.undecided)
+    assert not report.undecided
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_line_without_a_model_is_refused(version):
+    report = check("--tp-size 8", version=version)
+    assert report.verdict == "error"
+    assert report.findings[0].id == "MLA006"
+    assert report.findings[0].engine_stops_here
+
+
+def test_a_model_that_nobody_knows_leaves_the_verdict_open():
+    report = check("--model-path nobody/knows-this --tp-size 8")
+    assert report.verdict == "unknown"
+    assert report.target["model"] is None
+    assert [problem.kind for problem in report.problems] == ["not-found"]
+    assert any(name.startswith("target.") for name in needs(report))
+
+
+def test_what_needs_no_model_is_decided_without_one():
+    report = check("--model-path nobody/knows-this --attention-backend trtllm_mla --tp-size 8", gpu="a100")
+    known = check(f"{DEEPSEEK} --attention-backend trtllm_mla", gpu="a100")
+    assert known.verdict == "error"
+    assert report.verdict in {"error", "unknown"}
+
+
+def test_without_a_gpu_each_class_is_asked():
+    report = check(LLAMA, gpu="unknown")
+    assert report.verdict in {"ok", "unknown"}
+    assert report.target["sm"] is None
+    assert report.resolved["decode_backend"].value is not None
+    assert "one of one of" not in str(report.resolved["decode_backend"].value)
+    assert "gpu" in report.resolved["decode_backend"].origin
+
+
+def test_what_some_gpus_refuse_is_undecided_and_what_all_refuse_is_an_error():
+    some = check(f"{DEEPSEEK} --attention-backend trtllm_mla", gpu="unknown")
+    assert some.verdict == "unknown"
+    assert not [finding for finding in some.findings if finding.level == "error"]
+    assert "gpu.sm" in needs(some)
+    every = check(f"{LLAMA} --nnodes 3", gpu="unknown")
+    assert every.verdict == "error"
+    [stop] = [finding for finding in every.findings if finding.engine_stops_here]
+    assert stop.id in {finding.id for finding in check(f"{LLAMA} --nnodes 3").findings}
+
+
+def test_no_gpu_is_not_an_unknown_gpu():
+    report = check(LLAMA, gpu="none")
+    assert report.target["sm"] == 0
+    assert report.verdict == "error"
+
+
+def test_an_unresolved_variable_leaves_open_what_hangs_on_it():
+    report = check(f"{LLAMA} --dcp-size $DCP")
+    assert report.verdict == "unknown"
+    assert [problem.kind for problem in report.problems] == ["unresolved-variable"]
+    assert "DCP" in report.problems[0].message
+    assert "dcp_size" in needs(report)
+    assert check(f"DCP=1; {LLAMA} --dcp-size $DCP").verdict == "ok"
+
+
+def test_words_that_may_be_anything_leave_no_ok():
+    for text in (f"{LLAMA} $EXTRA", f'{LLAMA} "$@"'):
+        assert check(text).verdict == "unknown"
+
+
+@pytest.mark.parametrize("version", ["0.5.24", "0.6.0", "0.4.0", "0.5.18.post7", "0.5.19rc1"])
+def test_outside_the_recorded_versions_nothing_is_certain(version):
+    report = check(LLAMA, version=version)
+    assert report.verdict == "unknown"
+    assert any(version in text for text in report.assumptions)
+    refused = check(f"{DEEPSEEK} --attention-backend trtllm_mla", version=version)
+    assert refused.findings
+    assert all(finding.extrapolated for finding in refused.findings)
+    assert not any(
+        finding.extrapolated for finding in check(f"{DEEPSEEK} --attention-backend trtllm_mla").findings
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "identifier"),
+    [
+        ("--nope 1", "MLA001"),
+        ("--speculative x", "MLA002"),
+        ("--attention-backend nope", "MLA003"),
+        ("--tp-size x", "MLA004"),
+        ("--tp-size", "MLA005"),
+        ("--trust-remote-code=1", "MLA007"),
+    ],
+)
+def test_what_argparse_refuses_is_where_the_engine_stops(words, identifier):
+    report = check(f"{LLAMA} {words}")
+    assert report.verdict == "error"
+    first = report.findings[0]
+    assert (first.id, first.phase, first.engine_stops_here) == (identifier, "argparse", True)
+    assert first.engine_message
+    assert first.location.column == len(LLAMA) + 2 + (" " in words and identifier in {"MLA003", "MLA004"}) * (
+        words.index(" ") + 1 if " " in words else 0
+    )
+    assert first.remedies
+    assert sum(finding.engine_stops_here for finding in report.findings) == 1
+
+
+def test_the_value_that_was_meant_is_used_to_check_the_rest():
+    report = check(f"{DEEPSEEK} --attention-backend trtllm-mla")
+    assert report.findings[0].id == "MLA003"
+    assert report.resolved["attention_backend"].value == "trtllm_mla"
+    assert len([finding for finding in report.findings if finding.level == "error"]) > 1
+
+
+def test_a_value_that_cannot_be_guessed_ends_the_check_there():
+    report = check(f"{DEEPSEEK} --attention-backend xyzzy")
+    assert [finding.id for finding in report.findings] == ["MLA003"]
+    assert any("argument parsing" in note for note in report.not_checked)
+
+
+def test_a_flag_that_no_rule_reads_is_named():
+    report = check(f"{LLAMA} --hf-chat-template-name x")
+    assert any("--hf-chat-template-name" in note for note in report.not_checked)
+    assert not any("--port" in note for note in check(f"{LLAMA} --port 1").not_checked)
+
+
+def test_the_environment_of_the_line_and_of_the_caller_is_read():
+    names = [
+        name
+        for name in Session(TargetFlags(engine_version="0.5.18", gpu="h200"))
+        .checker(parse_text(LLAMA).commands[0])
+        .facts
+        if name.startswith("env.")
+    ]
+    assert names
+    name = names[0].removeprefix("env.")
+    line = check(f"{name}=$X python -m sglang.launch_server {LLAMA}")
+    given = check(f"python -m sglang.launch_server {LLAMA}", env={name: "0"})
+    assert line.engine == given.engine == "sglang"
+
+
+def test_every_finding_says_where_and_why():
+    report = check(
+        f"{DEEPSEEK} --dcp-size 8 --attention-backend trtllm_mla --speculative-algorithm EAGLE", gpu="b200"
+    )
+    [stop] = [finding for finding in report.findings if finding.engine_stops_here]
+    assert stop.phase in START_UP_PHASES
+    assert stop.location is not None
+    assert any("(--attention-backend)" in text for text in stop.because)
+    assert stop.source
+    assert stop.engine_message
+
+
+def rows(version, most):
+    """Give recorded refusals with different messages."""
+    seen = set()
+    with gzip.open(RECORDED / "recorded" / f"{version}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for row in map(json.loads, lines):
+            key = re.sub(r"\d+|'[^']*'", "", row["message"] or "")[:60]
+            if row["verdict"] == "error" and row["stage"] != "parse" and key not in seen and len(seen) < most:
+                seen.add(key)
+                yield row
+
+
+@pytest.mark.parametrize("version", ["0.5.18", "0.5.23"])
+def test_every_corrected_line_has_no_error_when_it_is_checked_again(version):
+    models = RECORDED / "models"
+    offered = 0
+    for row in rows(version, 60):
+        args = [str(models / word[1:]) if word.startswith("@") else word for word in row["args"]]
+        model = models / str(row["model"])
+        where = ["--model-path", str(model)] if model.exists() else []
+        text = "python -m sglang.launch_server " + shlex.join([*where, *args])
+        target = {"gpu": row["gpu"], "version": version, "flashinfer": row["flashinfer"] or "none"}
+        env = row.get("env") or {}
+        first = check(text, env=env, **target)
+        for finding in first.findings:
+            for command in (remedy.command for remedy in finding.remedies if remedy.command):
+                offered += 1
+                again = check(command, env=env, **target)
+                errors = [(one.id, one.message) for one in again.findings if one.level == "error"]
+                assert not errors, f"{row['id']} {finding.id}\n{text}\n{command}"
+                assert command != text
+    assert offered >= 20
+
+
+def test_a_corrected_line_keeps_everything_else():
+    text = (
+        "CUDA_VISIBLE_DEVICES=0,1 python3 -m sglang.launch_server "
+        f"{DEEPSEEK} --dcp-size 8 --attention-backend trtllm_mla --speculative-algorithm EAGLE "
+        "--served-model-name 'my model' 2>&1 | tee log"
+    )
+    report = check(text, gpu="b200")
+    commands = [
+        remedy.command for finding in report.findings for remedy in finding.remedies if remedy.command
+    ]
+    assert commands
+    for command in commands:
+        assert command.startswith("CUDA_VISIBLE_DEVICES=0,1 python3 -m sglang.launch_server")
+        assert "--served-model-name 'my model'" in command
+        assert command.endswith("2>&1 | tee log")
+
+
+def test_remedies_are_not_searched_when_nobody_wants_them():
+    report = check(f"{DEEPSEEK} --attention-backend trtllm_mla", remedies=False)
+    assert report.verdict == "error"
+    assert not [remedy for finding in report.findings for remedy in finding.remedies if remedy.command]
