@@ -110,7 +110,7 @@ class _Check:
         self._add_models()
         for name, given in self.arguments.given.items():
             self.origins[name] = given.flag
-        # The engine never gets past a value it refuses. With the one it is close to the rest can still be checked;
+        # The engine never gets past a value it refuses. With the one it is close to, the rest can be checked;
         # without one nothing more can be said.
         self.checkable = True
         for problem in self.refusals:
@@ -177,6 +177,7 @@ class _Check:
             findings, undecided, resolved = self._evaluate(self.facts)
         elif self.checkable:
             findings, undecided, resolved = self._merge(worlds)
+        resolved = {name: Resolved(known_or_none(one.value), one.origin) for name, one in resolved.items()}
         parse = self._parse_findings()
         if parse:
             findings = [replace(finding, engine_stops_here=False) for finding in findings]
@@ -202,9 +203,9 @@ class _Check:
         )
 
     def _worlds(self) -> list[dict[str, object]]:
-        for name, values in self.compiled.program.worlds.items():
-            if not is_known(self.facts.get(name)):
-                return [{**self.facts, name: value} for value in values]
+        worlds = self.compiled.program.worlds
+        if worlds and not is_known(self.facts.get(_first(worlds))):
+            return [{**self.facts, **world} for world in worlds]
         return [self.facts]
 
     def _evaluate(
@@ -220,7 +221,7 @@ class _Check:
         ]
         resolved = {
             name: Resolved(
-                known_or_none(outcome.run.value(name, outcome.facts)),
+                outcome.run.value(name, outcome.facts),
                 evaluation.origin(name, outcome, self.origins),
             )
             for name in self.compiled.program.resolved
@@ -234,7 +235,7 @@ class _Check:
         self, worlds: Sequence[dict[str, object]]
     ) -> tuple[list[Finding], list[Undecided], dict[str, Resolved]]:
         """Keep what holds in every world; what holds in some is undecided."""
-        name = next(iter(self.compiled.program.worlds))
+        name = _first(self.compiled.program.worlds)
         results = [self._evaluate(world) for world in worlds]
         everywhere = set.intersection(*({finding.id for finding in found} for found, _, _ in results))
         findings = [finding for finding in results[0][0] if finding.id in everywhere]
@@ -252,7 +253,7 @@ class _Check:
             values = [one[fact] for _, _, one in results]
             value = one_of(each.value for each in values)
             origin = values[0].origin if not isinstance(value, Possible) else f"depends on {name}"
-            resolved[fact] = Resolved(known_or_none(value), origin)
+            resolved[fact] = Resolved(value, origin)
         return findings, list(undecided.values()), resolved
 
     def _finding(self, evaluation: Evaluation, outcome: Outcome, hit: Hit, stop: Hit | None) -> Finding:
@@ -400,3 +401,8 @@ class _Check:
         if not self.checkable:
             notes.append("everything after argument parsing: correct the refused value first")
         return (*notes, "memory")
+
+
+def _first(worlds: Sequence[Mapping[str, object]]) -> str:
+    """Name the fact whose absence the worlds stand in for."""
+    return next(iter(worlds[0]))

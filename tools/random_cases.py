@@ -252,7 +252,11 @@ class Maker:
         words = [str(value if value is not None else self.value(dest, option))]
         if option["nargs"] in ("+", "*") and rng.random() < 0.5:
             words.append(str(self.value(dest, option)))
-        given[dest] = [f"{flag}={words[0]}"] if len(words) == 1 and rng.random() < 0.05 else [flag, *words]
+        given[dest] = (
+            [f"{flag}={words[0]}"]
+            if rng.random() < 0.05 and len(words) == 1 and words[0][:1] != "@"
+            else [flag, *words]
+        )
 
     def value(self, dest: str, option: dict[str, Any]) -> object:
         """Draw a value of an argument, now and then an odd one."""

@@ -52,7 +52,7 @@ def write_text(reports: Iterable[Report], stream: TextIO, *, verbose: bool = Fal
     told = ", ".join(
         f"{number} {level}{'s' if number != 1 else ''}" for level, number in counts.items() if number
     )
-    tail = f"; {undecided} rules undecided" if undecided else ""
+    tail = f"; {undecided} rule{'s' if undecided != 1 else ''} undecided" if undecided else ""
     write(_line(f"checked {commands} command{'s' if commands != 1 else ''}: {told or 'no findings'}{tail}"))
 
 
@@ -167,7 +167,7 @@ def _boundary(report: Report, *, verbose: bool) -> Iterator[Line]:
     if report.undecided:
         needs = sorted({need for one in report.undecided for need in one.needs})
         yield _line("")
-        yield _line(f"  undecided: {len(report.undecided)} rules wait for {', '.join(needs[:8])}", "magenta")
+        yield _line(f"  undecided: {len(report.undecided)} of the rules wait for {', '.join(needs[:8])}", "magenta")
         for one in report.undecided if verbose else report.undecided[:5]:
             yield _line(f"    {one.rule} {one.title} (needs {', '.join(one.needs)})", "dim")
         if not verbose and len(report.undecided) > 5:

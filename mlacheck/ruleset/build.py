@@ -138,7 +138,7 @@ class _Builder:
             tables=tables,
             steps=steps,
             resolved=tuple(self.ruleset.order.resolved),
-            worlds={name: tuple(values) for name, values in self.ruleset.order.worlds.items()},
+            worlds=tuple(self.ruleset.order.worlds),
             reads=frozenset(
                 name for step in steps for text in _texts(step) for name in scope.references(text)
             ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import field
 from typing import Any, Final
 
 from mlacheck.frozen import frozen
@@ -57,7 +56,7 @@ class Program:
     tables: dict[str, Any]
     steps: tuple[Step, ...]
     resolved: tuple[str, ...] = ()
-    worlds: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    worlds: tuple[dict[str, Any], ...] = ()
     # Facts that some rule reads, and arguments declared to matter to none.
     reads: frozenset[str] = frozenset()
     inert: frozenset[str] = frozenset()

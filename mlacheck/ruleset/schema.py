@@ -196,8 +196,8 @@ class ProgramFile(Strict):
     engine: str
     files: list[str]
     resolved: list[str] = []
-    worlds: dict[str, list[Scalar]] = Field(
-        default={}, description="the values to try for a fact that nobody supplied"
+    worlds: list[dict[str, Scalar]] = Field(
+        default=[], description="sets of facts to try in turn when nobody supplied the first of them"
     )
     inert: list[str] = Field(
         default=[], description="arguments that can neither keep the engine from starting nor change decode"

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pickle
+from dataclasses import field
+
+import pytest
+
+from mlacheck.frozen import as_dict, frozen, replace
+
+
+@frozen
+class Point:
+    """A point."""
+
+    x: int
+    y: int = 2
+    names: dict[str, str] = field(default_factory=dict)
+    kind: str = field(default="plain")
+
+    @property
+    def total(self) -> int:
+        """Add up."""
+        return self.x + self.y
+
+
+@frozen
+class Line:
+    start: Point
+    ends: tuple[Point, ...] = ()
+
+
+def test_fields_defaults_and_properties():
+    point = Point(1)
+    assert (point.x, point.y, point.names, point.kind, point.total) == (1, 2, {}, "plain", 3)
+    assert Point(1).names is not point.names
+    assert Point(x=4, kind="other") == Point(4, 2, {}, "other")
+    assert repr(point) == "Point(x=1, y=2, names={}, kind='plain')"
+    assert not hasattr(point, "__dict__")
+
+
+def test_a_value_cannot_be_changed():
+    point = Point(1)
+    with pytest.raises(AttributeError, match="'x' cannot be changed"):
+        point.x = 3
+    with pytest.raises(AttributeError, match="immutable"):
+        del point.x
+    with pytest.raises(TypeError):
+        Point()
+    with pytest.raises(TypeError):
+        Point(1, z=3)
+
+
+def test_equality_and_hash_are_by_value_and_type():
+    assert Line(Point(1, names={})) == Line(Point(1))
+    assert Point(1) != Point(2)
+    assert Point(1) != (1, 2, {}, "plain")
+    assert hash(Line.__mro__[0] and (1,)) == hash((1,))
+    assert len({Only(1), Only(1), Only(2)}) == 2
+
+
+@frozen
+class Only:
+    number: int
+
+
+def test_replace_copies_and_as_dict_goes_inside():
+    line = Line(Point(1), (Point(2),))
+    moved = replace(line, start=Point(9))
+    assert (moved.start.x, line.start.x, moved.ends) == (9, 1, line.ends)
+    assert as_dict(line)["ends"] == ({"x": 2, "y": 2, "names": {}, "kind": "plain"},)
+
+
+def test_values_match_and_pickle():
+    match Point(3):
+        case Point(x, y):
+            assert (x, y) == (3, 2)
+    assert pickle.loads(pickle.dumps(Point(3))) == Point(3)
