@@ -141,6 +141,11 @@ def _wrong(case: dict[str, Any]) -> str | None:
     env = case.get("env", {})
     if env is not None and not (isinstance(env, dict) and all(isinstance(v, str) for v in env.values())):
         return "env is not an object of strings"
+    packages = case.get("packages", {})
+    if packages is not None and not (
+        isinstance(packages, dict) and all(isinstance(v, str | None) for v in packages.values())
+    ):
+        return "packages is not an object of versions"
     for key, least in (("gpu_count", 0), ("nodes", 1)):
         value = case.get(key)
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):

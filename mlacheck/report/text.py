@@ -167,7 +167,8 @@ def _boundary(report: Report, *, verbose: bool) -> Iterator[Line]:
     if report.undecided:
         needs = sorted({need for one in report.undecided for need in one.needs})
         yield _line("")
-        yield _line(f"  undecided: {len(report.undecided)} of the rules wait for {', '.join(needs[:8])}", "magenta")
+        named = ", ".join(needs[:8])
+        yield _line(f"  undecided: {len(report.undecided)} of the rules wait for {named}", "magenta")
         for one in report.undecided if verbose else report.undecided[:5]:
             yield _line(f"    {one.rule} {one.title} (needs {', '.join(one.needs)})", "dim")
         if not verbose and len(report.undecided) > 5:

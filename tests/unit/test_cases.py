@@ -38,6 +38,8 @@ def check(*rows):
         (case(args="python -m sglang.launch_server --model-path x\n--tp 8"), "not part of"),
         (case(env=[]), "env is not"),
         (case(env={"A": 1}), "env is not"),
+        (case(packages=["x"]), "packages is not"),
+        (case(packages={"sglang_kernel": 1}), "packages is not"),
         (case(gpu=9), "gpu is 9"),
         (case(engine_version=0.5), "engine_version is 0.5"),
         (case(model=[]), "model is"),
@@ -111,7 +113,19 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )
-KEYS = ["engine", "engine_version", "model", "gpu", "gpu_count", "nodes", "flashinfer", "args", "env", "id"]
+KEYS = [
+    "engine",
+    "engine_version",
+    "model",
+    "gpu",
+    "gpu_count",
+    "nodes",
+    "flashinfer",
+    "args",
+    "env",
+    "id",
+    "packages",
+]
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))

@@ -64,7 +64,9 @@ def test_the_line_is_that_of_the_wrong_key(rules):
 
 
 def test_ids_and_slugs_are_used_once(rules):
-    rule = "  - {id: TOY001, slug: toy, title: t, phase: resolve, level: error, when: dcp_size > 1, message: x}\n"
+    rule = (
+        "  - {id: TOY001, slug: a, title: t, phase: resolve, level: error, when: dcp_size > 1, message: x}\n"
+    )
     with pytest.raises(RuleError, match="TOY001 is already used"):
         rules.compile("facts: {}\nrules:\n" + rule + rule)
 

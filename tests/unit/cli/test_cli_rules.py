@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+
+from mlacheck import __version__
+from mlacheck.cli import cli, main
+from mlacheck.data import rules_root
+from mlacheck.ruleset.source import read
+
+
+def run(*arguments):
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def test_the_list_has_every_finding_once():
+    lines = run("rules", "list").stdout.splitlines()
+    rows = json.loads(run("rules", "list", "--format", "json").stdout)
+    assert len(lines) == len(rows) > 100
+    ids = [row["id"] for row in rows]
+    assert ids == sorted(set(ids))
+    assert all(row["level"] in {"error", "warning", "info"} for row in rows)
+    assert lines[0].startswith(ids[0])
+
+
+@pytest.mark.parametrize("name", ["MLA194", "mla194", "trtllm-mla-dcp-speculative"])
+def test_a_rule_is_shown_by_id_or_slug(name):
+    result = run("rules", "show", name)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("rules/sglang/")
+    assert "id: MLA194" in result.stdout
+
+
+@pytest.mark.parametrize(("name", "hint"), [("MLA19", "did you mean MLA19"), ("qqqqqqqqqqqq", "rules list")])
+def test_a_rule_that_is_not_there_is_bad_usage_with_a_hint(name, hint):
+    result = run("rules", "show", name)
+    assert result.exit_code == 2
+    assert hint in result.stderr
+
+
+def test_the_rows_of_one_rule_are_run():
+    result = run("rules", "test", "MLA194")
+    assert result.exit_code == 0, result.stdout
+    assert result.stdout.strip().endswith("rows, 0 failed")
+    assert not result.stdout.startswith("0 rows")
+
+
+def test_the_schema_accepts_the_shipped_rules_and_refuses_a_misspelt_key():
+    schema = json.loads(run("rules", "schema").stdout)
+    shipped = sorted(path for path in (rules_root() / "sglang").glob("*.yaml"))
+    checked = 0
+    for path in shipped:
+        data = read(path).data
+        if isinstance(data, dict) and "subject" in data:
+            checked += 1
+            jsonschema.validate(data, schema)
+    assert checked > 10
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"subject": "x", "rulez": []}, schema)
+
+
+def test_probe_says_what_this_machine_has():
+    text = run("probe")
+    data = run("probe", "--format", "json")
+    assert (text.exit_code, data.exit_code) == (0, 0)
+    assert text.stdout.strip()
+    assert json.loads(data.stdout)
+
+
+def test_help_names_every_command_and_the_exit_codes():
+    result = run("--help")
+    for name in ("validate", "decode-check", "probe", "rules"):
+        assert name in result.stdout
+    assert "Exit codes" in result.stdout
+    assert __version__ in run("--version").stdout
+    assert run("no-such-command").exit_code == 2
+
+
+def test_main_runs_the_command_line(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["mlacheck", "--version"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 0
+    assert __version__ in capsys.readouterr().out

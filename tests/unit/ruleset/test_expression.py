@@ -1,0 +1,272 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from packaging.version import Version
+
+from mlacheck.facts import UNKNOWN, Possible, Undecided, is_known, one_of
+from mlacheck.ruleset.expression import (
+    FUNCTIONS,
+    Declaration,
+    ExpressionError,
+    Scope,
+    check,
+    decide,
+    evaluate,
+    python_source,
+    truth,
+)
+from mlacheck.ruleset.machine import version
+
+DECLARED = {
+    "a": Declaration("int"),
+    "b": Declaration("int"),
+    "name": Declaration("str", ("x", "yes", "no")),
+    "words": Declaration("list"),
+    "v": Declaration("version"),
+    "on": Declaration("bool"),
+    "g.sm": Declaration("int"),
+}
+SCOPE = Scope(DECLARED, {"twice": "a * 2", "either": "name or 'none'"}, {"few": ("x", "no"), "map": {"x": 1}})
+
+
+def value(text, **facts):
+    known = dict.fromkeys(DECLARED) | {name.replace("__", "."): one for name, one in facts.items()}
+    check(text, SCOPE)
+    return evaluate(text, known, SCOPE)
+
+
+@pytest.mark.parametrize(
+    ("text", "facts", "expected"),
+    [
+        ("lower('AbC')", {}, "abc"),
+        ("upper(name)", {"name": "x"}, "X"),
+        ("startswith(name, 'y')", {"name": "yes"}, True),
+        ("endswith(name, 'y')", {"name": "yes"}, False),
+        ("lookup(map, name)", {"name": "x"}, 1),
+        ("lookup(map, name, 7)", {"name": "no"}, 7),
+        ("coalesce(a, b, 3)", {}, 3),
+        ("coalesce(a, b)", {}, None),
+        ("len(words)", {"words": [1, 2]}, 2),
+        ("int(a / 1) if on else min(a, 4)", {}, ExpressionError),
+        ("min(a, 4) + max(a, 4)", {"a": 3}, 7),
+        ("-a", {"a": 3}, -3),
+        ("a & 6", {"a": 3}, 2),
+        ("a % b", {"a": 7, "b": 4}, 3),
+        ("a // b", {"a": 7, "b": 0}, UNKNOWN),
+        ("a + b", {"a": 7}, UNKNOWN),
+        ("a + b", {"a": UNKNOWN, "b": 1}, UNKNOWN),
+        ("name in few", {"name": "no"}, True),
+        ("name not in few", {"name": "yes"}, True),
+        ("name in [1, UN, 'x']", {}, ExpressionError),
+        ("a in [b, 4]", {"a": 4, "b": UNKNOWN}, True),
+        ("a in [b, 5]", {"a": 4, "b": UNKNOWN}, UNKNOWN),
+        ("a not in [b, 4]", {"a": 4, "b": UNKNOWN}, False),
+        ("'es' in name", {"name": "yes"}, True),
+        ("v >= '1.2'", {"v": Version("1.10")}, True),
+        ("'1.2' < v", {"v": Version("1.10")}, True),
+        ("v >= '1.2'", {"v": UNKNOWN}, UNKNOWN),
+        ("not a", {"a": UNKNOWN}, UNKNOWN),
+        ("not a", {"a": 0}, True),
+        ("a or b", {"a": 0, "b": 5}, 5),
+        ("a and b", {"a": 0, "b": UNKNOWN}, 0),
+        ("twice + 1", {"a": 4}, 9),
+        ("either", {"name": None}, "none"),
+        ("[a, b]", {"a": 1, "b": 2}, (1, 2)),
+        ("g.sm // 10 == 9", {"g__sm": 90}, True),
+        ("a < b < 5", {"a": 1, "b": UNKNOWN}, UNKNOWN),
+        ("a < 0 < b", {"a": 1, "b": UNKNOWN}, False),
+        ("a < name", {"a": 1, "name": "x"}, UNKNOWN),
+        ("1 if on else 2", {"on": UNKNOWN}, (1, 2)),
+        ("1 if on else a", {"on": UNKNOWN, "a": UNKNOWN}, UNKNOWN),
+        ("True", {}, True),
+    ],
+)
+def test_values(text, facts, expected):
+    if expected is ExpressionError:
+        with pytest.raises(ExpressionError):
+            value(text, **facts)
+        return
+    found = value(text, **facts)
+    if isinstance(found, Possible):
+        found = found.options
+    assert found is expected or found == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a) or (b",
+        "a b",
+        "lambda: 1",
+        "a.__class__",
+        "a ** 2",
+        "a / 2",
+        "~a",
+        "{1}",
+        "{1: 2}",
+        "b'x'",
+        "...",
+        "1j",
+        "f'{a}'",
+        "a[0]",
+        "open('x')",
+        "name.upper()",
+        "min(a, key=len)",
+        "min(*words)",
+        "a is 1",
+        "a is b",
+        "name == 'maybe'",
+        "a == 'x'",
+        "(a := 1)",
+        "[x for x in words]",
+        "a\x00",
+        "unheard",
+        "1 if a",
+        "(" * 300 + "a" + ")" * 300,
+    ],
+)
+def test_what_is_outside_the_language_is_refused(text):
+    with pytest.raises(ExpressionError):
+        check(text, SCOPE)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"), [("nam == 'x'", "'name'"), ("name == 'yess'", "'yes'"), ("zzzz", "declared")]
+)
+def test_a_near_miss_is_named(text, hint):
+    with pytest.raises(ExpressionError, match=hint):
+        check(text, SCOPE)
+
+
+def test_possible_values_are_tried_together():
+    some = Possible((1, 2))
+    assert decide("a > 0", {"a": some}, SCOPE) is True
+    assert decide("a > 2", {"a": some}, SCOPE) is False
+    assert decide("a > 1", {"a": some}, SCOPE) is None
+    # The same value on both sides is one value.
+    assert decide("a == a", {"a": some}, SCOPE) is True
+    assert decide("a <= b", {"a": some, "b": Possible((2, 3))}, SCOPE) is True
+    assert evaluate("a * 2", {"a": some}, SCOPE).options == (2, 4)
+    assert decide("a or b", {"a": some, "b": UNKNOWN}, SCOPE) is True
+    assert evaluate("b or a", {"a": some, "b": UNKNOWN}, SCOPE) is UNKNOWN
+
+
+def test_too_many_possible_values_are_unknown():
+    many = Possible(tuple(range(8)))
+    facts = {"a": many, "b": many, "g.sm": many}
+    assert decide("a + b + g.sm >= 0", facts, SCOPE) is None
+
+
+def test_truth_of_values():
+    assert truth(UNKNOWN) is None
+    assert truth(Possible((0, 1))) is None
+    assert truth(Possible((1, 2))) is True
+    assert (truth(""), truth([1])) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "use", [bool, hash, len, iter, lambda it: it == 1, lambda it: it + 1, lambda it: 1 in it]
+)
+@pytest.mark.parametrize("one", [UNKNOWN, Possible((1, 2))])
+def test_any_use_of_an_unknown_value_says_so(use, one):
+    with pytest.raises(Undecided):
+        use(one)
+    assert not is_known(one)
+    assert repr(one) in {"UNKNOWN", "one of 1, 2"}
+
+
+def test_values_are_joined():
+    assert one_of((1, 1)) == 1
+    assert one_of((1, UNKNOWN)) is UNKNOWN
+    assert one_of((Possible((1, 2)), 2, 3)).options == (1, 2, 3)
+    assert one_of((1, True)).options == (1, True)
+    assert one_of(range(100)) is UNKNOWN
+    assert is_known(None)
+
+
+FACTS = st.fixed_dictionaries(
+    {
+        "a": st.integers(-3, 3) | st.none(),
+        "b": st.integers(-3, 3),
+        "name": st.sampled_from(["x", "yes", "no", None]),
+        "on": st.booleans(),
+        "g.sm": st.sampled_from([0, 80, 90, 100]),
+        "words": st.lists(st.integers(0, 2), max_size=2),
+        "v": st.sampled_from([Version("1.0"), Version("2.0rc1")]),
+    }
+)
+ATOMS = [
+    "a",
+    "b",
+    "g.sm",
+    "twice",
+    "3",
+    "0",
+    "len(words)",
+    "-b",
+    "min(b, 2)",
+    "(a if on else b)",
+    "coalesce(a, 1)",
+]
+TESTS = [
+    "on",
+    "name in few",
+    "name is None",
+    "a is not None",
+    "v >= '1.5'",
+    "name == 'x'",
+    "startswith(either, 'n')",
+]
+COMPARED = st.builds(
+    "({} {} {})".format,
+    st.sampled_from(ATOMS),
+    st.sampled_from(["<", "==", ">=", "!="]),
+    st.sampled_from(ATOMS),
+)
+SUMS = st.builds(
+    "(({} {} {}) > 0)".format,
+    st.sampled_from(ATOMS),
+    st.sampled_from(["+", "//", "%", "*", "&"]),
+    st.sampled_from(ATOMS),
+)
+CONDITIONS = st.recursive(
+    st.sampled_from(TESTS) | COMPARED | SUMS,
+    lambda inner: (
+        st.builds("({} and {})".format, inner, inner)
+        | st.builds("({} or {})".format, inner, inner)
+        | st.builds("(not {})".format, inner)
+    ),
+    max_leaves=6,
+)
+
+
+def compiled(text, facts):
+    """Run the generated Python, as rules do; None where it meets an unknown value."""
+    names = SCOPE.identifiers
+    space = {"version": version, **FUNCTIONS, **{names[name]: table for name, table in SCOPE.tables.items()}}
+    for name, derived in SCOPE.derives.items():
+        space[names[name]] = eval(f"lambda f: {python_source(derived, SCOPE)}", space)  # noqa: S307 - our own text
+    try:
+        return bool(eval(f"lambda f: {python_source(text, SCOPE)}", space)(facts))  # noqa: S307 - same
+    except (Undecided, TypeError, ZeroDivisionError, AttributeError):
+        return None
+
+
+@given(CONDITIONS, FACTS)
+def test_the_compiled_form_and_the_interpreter_agree(text, facts):
+    fast = compiled(text, facts)
+    if fast is not None:
+        assert decide(text, facts, SCOPE) is fast
+
+
+@given(CONDITIONS, FACTS, st.sampled_from(["a", "b", "name", "on", "g.sm"]))
+def test_what_is_decided_without_a_fact_holds_whatever_the_fact_is(text, facts, hidden):
+    without = decide(text, facts | {hidden: UNKNOWN}, SCOPE)
+    full = decide(text, facts, SCOPE)
+    if without is not None and full is not None:
+        assert without is full
+    among = decide(text, facts | {hidden: one_of((facts[hidden], facts[hidden]))}, SCOPE)
+    assert among is full
