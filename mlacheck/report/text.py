@@ -168,7 +168,7 @@ def _boundary(report: Report, *, verbose: bool) -> Iterator[Line]:
         needs = sorted({need for one in report.undecided for need in one.needs})
         yield _line("")
         named = ", ".join(needs[:8])
-        yield _line(f"  undecided: {len(report.undecided)} of the rules wait for {named}", "magenta")
+        yield _line(f"  undecided: {len(report.undecided)} rules wait for {named}", "magenta")
         for one in report.undecided if verbose else report.undecided[:5]:
             yield _line(f"    {one.rule} {one.title} (needs {', '.join(one.needs)})", "dim")
         if not verbose and len(report.undecided) > 5:

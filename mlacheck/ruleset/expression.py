@@ -183,8 +183,8 @@ class Scope:
 def parse(text: str) -> ast.expr:
     """Parse one expression; raise `ExpressionError` for anything that is not one."""
     try:
-        # In brackets it may go over several lines, as YAML block text does.
-        return ast.parse(f"({text.strip()})", mode="eval").body
+        # YAML block text may go over several lines.
+        return ast.parse(" ".join(text.split("\n")).strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else str(error)
         raise ExpressionError(f"not an expression: {text!r} ({reason})") from None
@@ -283,8 +283,10 @@ def _check_compare(node: ast.Compare, scope: Scope) -> None:
             if not (isinstance(right, ast.Constant) and right.value is None):
                 raise ExpressionError(f"`is` only compares with None: {ast.unparse(node)!r}")
             continue
-        for fact, other in ((left, right), (right, left)):
-            _check_values(fact, sign, other, scope)
+        _check_values(left, sign, right, scope)
+        # On the right of `in` a string is searched, not compared.
+        if not isinstance(sign, ast.In | ast.NotIn):
+            _check_values(right, sign, left, scope)
 
 
 def _check_values(fact: ast.expr, sign: ast.cmpop, other: ast.expr, scope: Scope) -> None:

@@ -116,7 +116,7 @@ def test_counts_are_told_once_for_all_commands():
     found = (finding(), finding("warning"), finding("info"), finding("info"))
     waiting = (Undecided("TOY002", "t", "error", ("gpu.sm",)),)
     text = written(made(findings=found, undecided=waiting), made())
-    assert text.splitlines()[-1] == "checked 2 commands: 1 error, 1 warning, 2 infos; 1 rules undecided"
+    assert text.splitlines()[-1] == "checked 2 commands: 1 error, 1 warning, 2 infos; 1 rule undecided"
 
 
 def test_problems_and_findings_have_their_place():
