@@ -92,7 +92,7 @@ def _plain(loader: yaml.SafeLoader, node: yaml.Node, path: Key, lines: dict[Key,
         result: dict[object, object] = {}
         for key_node, value_node in node.value:
             key = loader.construct_object(key_node, deep=True)
-            if not isinstance(key, str | int | float | None):
+            if not isinstance(key, str | int):
                 raise RuleError("a key is not a word", file=name, line=key_node.start_mark.line + 1)
             if key in result:
                 raise RuleError(f"{key!r} is given twice", file=name, line=key_node.start_mark.line + 1)
