@@ -191,7 +191,15 @@ def parse(text: str) -> ast.expr:
 
 
 def dotted(node: ast.expr) -> str | None:
-    """Give the fact name of `a` or `a.b.c`."""
+    """Give the fact name of `a` or `a.b.c`, remembered on the node: trees are walked again and again."""
+    try:
+        name: str | None = node.fact  # type: ignore[attr-defined]  # set below
+    except AttributeError:
+        name = node.fact = _dotted(node)  # type: ignore[attr-defined]  # same
+    return name
+
+
+def _dotted(node: ast.expr) -> str | None:
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
