@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mlacheck.cases import Cases
 from mlacheck.frozen import frozen
@@ -13,13 +13,18 @@ if TYPE_CHECKING:
     from mlacheck.ruleset.schema import TestRow
 
 
+_FIRES: Final = "fires"
+_STILL: Final = "keeps still"
+_WAITS: Final = "stays undecided"
+
+
 @frozen
 class Result:
     """How one row went."""
 
     rule: str
     place: str
-    expected: str  # fires | keeps still
+    expected: str
     row: str
     ok: bool
     detail: str = ""
@@ -33,17 +38,16 @@ def run_tests(ruleset: RuleSet, names: set[str]) -> list[Result]:
         if names and not names & {rule.id, rule.slug}:
             continue
         place = f"{source.name}:{source.line(path)}"
-        if not rule.tests.fails or not rule.tests.passes:
-            missing = "row on which it fires" if not rule.tests.fails else "row on which it keeps still"
+        tests = rule.tests
+        if not (tests.fails or tests.undecided) or not tests.passes:
+            missing = "row on which it keeps still" if not tests.passes else "row on which it fires"
             results.append(Result(rule.id, place, "has tests", "-", ok=False, detail=f"no {missing}"))
-        for rows, expected in ((rule.tests.fails, True), (rule.tests.passes, False)):
-            results.extend(
-                _run(cases, ruleset.engine, rule.id, place, row, expected=expected) for row in rows
-            )
+        for rows, expected in ((tests.fails, _FIRES), (tests.passes, _STILL), (tests.undecided, _WAITS)):
+            results.extend(_run(cases, ruleset.engine, rule.id, place, row, expected) for row in rows)
     return results
 
 
-def _run(cases: Cases, engine: str, rule: str, place: str, row: TestRow, *, expected: bool) -> Result:
+def _run(cases: Cases, engine: str, rule: str, place: str, row: TestRow, expected: str) -> Result:
     args = shlex.split(row.args) if isinstance(row.args, str) else row.args
     case: dict[str, object] = {"engine": engine, "engine_version": row.version, "args": args, "env": row.env}
     if row.packages:
@@ -59,8 +63,12 @@ def _run(cases: Cases, engine: str, rule: str, place: str, row: TestRow, *, expe
     detail = f"found {', '.join(fired) or 'nothing'}"
     if undecided:
         detail += f"; undecided, needs {', '.join(undecided[0].needs)}"
-    ok = (rule in fired) is expected and not undecided
-    words = "fires" if expected else "keeps still"
+    outcome = _FIRES if rule in fired else _WAITS if undecided else _STILL
     return Result(
-        rule, place, words, f"{row.version} {row.gpu} {row.model} {' '.join(args)}", ok=ok, detail=detail
+        rule,
+        place,
+        expected,
+        f"{row.version} {row.gpu} {row.model} {' '.join(args)}",
+        ok=outcome == expected,
+        detail=detail,
     )

@@ -87,6 +87,8 @@ class Checker:
         facts = self._model_facts.get(key)
         if facts is None:
             facts = self._model_facts[key] = {f"{prefix}known": model is not None}
+            if model is not None and model.files is not None and f"{prefix}files" in self.facts:
+                facts[f"{prefix}files"] = model.files
             for name, declared in self.compiled.program.declarations.items():
                 if model is not None and declared.config and name.startswith(prefix):
                     facts[name] = first_value(model.config, declared.config, declared.type)

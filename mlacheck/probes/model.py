@@ -40,6 +40,7 @@ class ModelConfig:
     weights_gib: float | None = None  # the safetensors files together, at least
     params_b: float | None = None
     drafts: tuple[str, ...] = ()  # published draft models for it
+    files: frozenset[str] | None = None  # what lies beside a config.json; None where it is not known
     notes: tuple[str, ...] = field(default=())  # what was odd but did not stop the reading
 
     @property
@@ -138,8 +139,16 @@ def _from_path(
         config=config,
         origin=origin or f"{CONFIG_NAME} at {file}",
         weights_gib=_weights(file.parent) if file.name == CONFIG_NAME else None,
+        files=_files(file.parent) if file.name == CONFIG_NAME else None,
         notes=notes,
     )
+
+
+def _files(folder: Path) -> frozenset[str] | None:
+    try:
+        return frozenset(path.name for path in folder.iterdir())
+    except OSError:
+        return None
 
 
 def _is_there(file: Path) -> bool:

@@ -101,6 +101,9 @@ class Tests(Strict):
 
     fails: list[TestRow] = []
     passes: list[TestRow] = []
+    undecided: list[TestRow] = Field(
+        default=[], description="rows on which it waits for facts that no row can give"
+    )
 
 
 class FindRule(Strict):
