@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from mlacheck.frozen import frozen
+from mlacheck.frozen import frozen, replace
 from mlacheck.launch.command import LaunchCommand, Word
 from mlacheck.probes.target import TargetFlags
 from mlacheck.session import Session
@@ -49,6 +49,12 @@ class Cases:
     remedies: bool = False
     _sessions: dict[tuple[Any, ...], Session] = field(default_factory=dict)
     _models: dict[str, ModelConfig | ModelProblem] = field(default_factory=dict)
+
+    def add_model(self, model: ModelConfig) -> str:
+        """Make a model known to the cases that follow; give the name to call it by."""
+        name = f"{model.ref} #{len(self._models)}"
+        self._models[name] = replace(model, ref=name)
+        return name
 
     def check(self, lines: Iterable[str]) -> Iterator[Report | CaseProblem]:
         """Yield a report (or what is wrong with the line) for every non-empty line, in order."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from mlacheck.cases import Cases
 from mlacheck.frozen import frozen
+from mlacheck.probes.model import ModelConfig
 
 if TYPE_CHECKING:
     from mlacheck.ruleset.build import RuleSet
@@ -52,7 +53,10 @@ def _run(cases: Cases, engine: str, rule: str, place: str, row: TestRow, expecte
     case: dict[str, object] = {"engine": engine, "engine_version": row.version, "args": args, "env": row.env}
     if row.packages:
         case["packages"] = row.packages
-    if row.model is not None:
+    if row.config is not None:
+        name = row.model or "config in the row"
+        case["model"] = cases.add_model(ModelConfig(ref=name, name=name, config=row.config, origin="the row"))
+    elif row.model is not None:
         case["model"] = row.model
     if row.gpu is not None:
         case["gpu"] = row.gpu

@@ -84,6 +84,9 @@ class TestRow(Strict):
     version: str
     args: str | list[str]
     model: str | None = None
+    config: dict[str, Any] | None = Field(
+        default=None, description="config.json of a model that the catalogue lacks"
+    )
     gpu: str | None = None
     flashinfer: str | None = Field(
         default="pin", description="`pin`: what the engine version pins; null: not installed"
