@@ -17,19 +17,6 @@ if TYPE_CHECKING:
     from mlacheck.finding import Report
     from mlacheck.probes.model import ModelConfig, ModelProblem
 
-_KEYS: Final = {
-    "id",
-    "engine",
-    "engine_version",
-    "model",
-    "gpu",
-    "gpu_count",
-    "nodes",
-    "flashinfer",
-    "args",
-    "env",
-}
-# Fields of recorded verdicts, which may ride along.
 _TEXTS: Final = ("engine", "engine_version", "model", "gpu", "flashinfer")
 
 

@@ -6,6 +6,7 @@ ones are remedied: a finding that would vanish with the first fix is not reporte
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,6 @@ from mlacheck.ruleset.machine import Hit, Run
 from mlacheck.ruleset.program import UNSET
 
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Iterator, Mapping
 
     from mlacheck.ruleset.load import Compiled
@@ -151,8 +151,6 @@ class Evaluation:
         return origins.get(name, "default")
 
     def _derived_origin(self, node: ast.expr, outcome: Outcome, origins: Mapping[str, str]) -> str:
-        import ast  # cheap: loaded with the rules
-
         scope, facts = self.compiled.scope, outcome.facts
         name = dotted(node)
         if name is not None and name not in scope.tables:

@@ -1,10 +1,8 @@
-"""What is known of a launch: flat facts, each with its value and where it came from."""
+"""Values of facts that are not known, or known only to be one of several."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NoReturn
-
-from mlacheck.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -73,11 +71,3 @@ def one_of(values: Iterable[object]) -> object:
 def is_known(value: object) -> bool:
     """Tell whether a fact has one known value (None counts: the engine's own 'unset')."""
     return not isinstance(value, _Undecided)
-
-
-@frozen
-class Facts:
-    """Values by fact name, and for the ones that were supplied, where each came from."""
-
-    values: dict[str, object]
-    origins: dict[str, str]

@@ -11,7 +11,6 @@ LEVELS: Final = ("info", "warning", "error")
 
 # Phases in which the engine itself refuses to start; in the others it boots and then dies or decodes wrongly.
 START_UP_PHASES: Final = ("argparse", "resolve", "topology", "environment", "backend-factory", "backend-init")
-PHASES: Final = (*START_UP_PHASES, "first-decode", "silent")
 
 
 @frozen

@@ -213,7 +213,7 @@ class _Check:
     def _evaluate(
         self, facts: dict[str, object]
     ) -> tuple[list[Finding], list[Undecided], dict[str, Resolved]]:
-        evaluation = Evaluation(self.compiled, facts, self._edit_defaults())
+        evaluation = Evaluation(self.compiled, facts, self.grammar.defaults)
         outcome = evaluation.outcome()
         hits, stop = evaluation.independent()
         findings = [self._finding(evaluation, outcome, hit, stop) for hit in hits]
@@ -229,9 +229,6 @@ class _Check:
             for name in self.compiled.program.resolved
         }
         return findings, undecided, resolved
-
-    def _edit_defaults(self) -> Mapping[str, object]:
-        return self.grammar.defaults
 
     def _merge(
         self, worlds: Sequence[dict[str, object]]
@@ -318,7 +315,7 @@ class _Check:
 
     def _edit_remedy(self, edits: Edits, costs: Mapping[str, object]) -> Remedy:
         text, edited = write_edit(self.command, self.arguments, self.grammar, edits)
-        cost = next((cost for edit, cost in costs.items() if edit == repr(edits)), None)
+        cost = costs.get(repr(edits))
         return Remedy("edit", text, edited.text, dict(edits), None if cost is None else str(cost))
 
     def _target_findings(self) -> list[Finding]:

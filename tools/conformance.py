@@ -65,7 +65,7 @@ def rows_of(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
-    """Bring the oracle's own output into the recorded form."""
+    """Bring a row that keeps case and result apart into the recorded form."""
     return {"kind": "own", "env": {}, **row["case"], **row["result"]}
 
 
@@ -75,13 +75,17 @@ def case_of(row: dict[str, Any], version: str, models: Path) -> dict[str, Any]:
     model = row.get("model")
     if model is not None:
         path = str(models / model) if (models / model).exists() else model
-        if path == "none":
-            path = "none"
         args = ["--model-path", path, *args]
-    # The model is in the args, or nowhere.
-    case = {"id": row["id"], "engine_version": version, "gpu": row["gpu"], "gpu_count": 8, "args": args}
-    case["model"] = None
-    return case | {"flashinfer": row["flashinfer"], "env": row.get("env") or {}}
+    return {
+        "id": row["id"],
+        "engine_version": version,
+        "model": None,  # it is in the args, or nowhere
+        "gpu": row["gpu"],
+        "gpu_count": 8,
+        "flashinfer": row["flashinfer"],
+        "args": args,
+        "env": row.get("env") or {},
+    }
 
 
 def refusal(report: Report) -> Finding | None:

@@ -8,6 +8,7 @@ import sys
 import click
 
 from mlacheck import __version__
+from mlacheck.cli.exit import EPILOG
 
 
 class _Lazy(click.Group):
@@ -40,8 +41,7 @@ class _Lazy(click.Group):
 @click.group(
     cls=_Lazy,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 nothing at or above the threshold, 1 findings, 2 bad usage, 3 no launch command, "
-    "4 a requested check could not run.",
+    epilog=EPILOG,
 )
 @click.version_option(__version__, prog_name="mlacheck")
 def cli() -> None:

@@ -16,6 +16,10 @@ FINDINGS: Final = 1
 USAGE: Final = 2
 NOTHING: Final = 3
 NOT_RUN: Final = 4
+EPILOG: Final = (
+    "Exit codes: 0 nothing at or above the threshold, 1 findings, 2 bad usage, 3 no launch command, "
+    "4 a requested check could not run."
+)
 
 
 def reaches(report: Report, fail_on: str, *, strict: bool) -> bool:

@@ -62,14 +62,14 @@ def list_(engine: str, format_: str) -> None:
 @click.argument("name")
 def show(engine: str, name: str) -> None:
     """Show one rule, by id or slug."""
-    import difflib  # only for a name that is not there
-
-    rules = [(source, path, rule) for source, path, rule in _read(engine).finds()]
+    rules = list(_read(engine).finds())
     for source, path, rule in rules:
         if name.lower() in {rule.id.lower(), rule.slug}:
             click.echo(f"{source.name}:{source.line(path)}")
             _show(rule)
             return
+    import difflib  # only for a name that is not there
+
     names = [key for _, _, rule in rules for key in (rule.id, rule.slug)]
     close = difflib.get_close_matches(name, names, n=3)
     hint = f"; did you mean {' or '.join(close)}?" if close else "; `mlacheck rules list` names them all"

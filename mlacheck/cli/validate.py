@@ -26,8 +26,7 @@ UNREADABLE: Final = frozenset(
 @click.command(
     "validate",
     context_settings={"max_content_width": 110},
-    epilog="Exit codes: 0 nothing at or above the threshold, 1 findings, 2 bad usage, 3 no launch command, "
-    "4 a requested check could not run.",
+    epilog=codes.EPILOG,
 )
 @click.option("--args", "text", metavar="TEXT", help="A launch command, or only its flags.")
 @click.option(

@@ -8,15 +8,17 @@ from typing import Final
 import torch
 
 NATS: Final = {"e": 1.0, "2": math.log(2.0)}
-# What a merge does about ranks that hold no token. `lse`: NaN and +inf LSE count as -inf, outputs stay
-# (what the engines' merge kernels do). `neutral`: the output of such a rank is dropped too. `as-is`: nothing.
-EMPTY_RANKS: Final = ("as-is", "lse", "neutral")
 
 
 def merge(
     outputs: torch.Tensor, lses: torch.Tensor, *, lse_base: str, empty_ranks: str = "lse"
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Merge [ranks, ..., latent] outputs and [ranks, ...] LSEs; gives float64 output and LSE in nats."""
+    """Merge [ranks, ..., latent] outputs and [ranks, ...] LSEs; gives float64 output and LSE in nats.
+
+    `empty_ranks` is what to do about ranks that hold no token. `lse`: NaN and +inf LSE count as -inf, outputs
+    stay (what the engines' merge kernels do). `neutral`: the output of such a rank is dropped too. `as-is`:
+    nothing.
+    """
     nats = lses.to(torch.float64) * NATS[lse_base]
     outputs = outputs.to(torch.float64)
     if empty_ranks != "as-is":

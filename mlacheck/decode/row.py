@@ -14,7 +14,6 @@ FAILS: Final = "fails"  # raised, crashed, hung, ran out of memory, or gave noth
 WRONG: Final = "wrong"  # gave a result that is off
 UNSUPPORTED: Final = "unsupported by the kernel"
 NOT_RUN: Final = "not run"
-STATES: Final = (PASSES, FAILS, WRONG, UNSUPPORTED, NOT_RUN)
 
 
 @dataclass(frozen=True, slots=True)

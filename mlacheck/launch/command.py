@@ -11,14 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def _no_strings() -> Mapping[str, str]:
-    return {}
-
-
-def _no_names() -> Mapping[str, tuple[str, ...]]:
-    return {}
-
-
 @frozen
 class Word:
     """One word of an argv; what the text leaves open stays verbatim and is named in `unknown`."""
@@ -63,12 +55,12 @@ class LaunchCommand:
     entry: str
     words: tuple[Word, ...]
     prefix: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=_no_strings)
+    env: Mapping[str, str] = field(default_factory=dict)
     image: str | None = None
     text: str = ""
     source: Source = Source()
     # Environment variables that are set to something the text does not settle; never also in `env`.
-    unknown_env: Mapping[str, tuple[str, ...]] = field(default_factory=_no_names)
+    unknown_env: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     # Redirections, pipe and `&` after the argv, verbatim.
     suffix: tuple[str, ...] = ()
     # Statements before the command that set variables for it, verbatim words each.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,7 +40,7 @@ class ModelConfig:
     params_b: float | None = None
     drafts: tuple[str, ...] = ()  # published draft models for it
     files: frozenset[str] | None = None  # what lies beside a config.json; None where it is not known
-    notes: tuple[str, ...] = field(default=())  # what was odd but did not stop the reading
+    notes: tuple[str, ...] = ()  # what was odd but did not stop the reading
 
     @property
     def has_remote_code(self) -> bool:

@@ -49,7 +49,7 @@ def nearest(version: Version, recorded: tuple[str, ...]) -> Nearest | None:
     known = _parsed(recorded)
     public = Version(version.public)
     if public in known:
-        return Nearest(str(known[public]), exact=True)
+        return Nearest(known[public], exact=True)
     # A release candidate or development build of a recorded release is judged as that release.
     same = [one for one in known if one.release == public.release and (one <= public or public.is_prerelease)]
     before = [one for one in known if one <= public]

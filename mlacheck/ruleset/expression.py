@@ -20,8 +20,6 @@ from mlacheck.frozen import frozen
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-TYPES: Final = ("int", "float", "str", "bool", "version", "list", "set", "map", "any")
-
 # What a compiled expression may raise when a value is unknown, or None where the engine needs a number.
 UNDECIDABLE: Final = (Undecided, TypeError, ZeroDivisionError, AttributeError)
 
@@ -68,22 +66,6 @@ def lookup(table: Mapping[object, object], key: object, default: object = None) 
     return table.get(key, default)
 
 
-def _lower(text: str) -> str:
-    return text.lower()
-
-
-def _upper(text: str) -> str:
-    return text.upper()
-
-
-def _startswith(text: str, prefix: str) -> bool:
-    return text.startswith(prefix)
-
-
-def _endswith(text: str, suffix: str) -> bool:
-    return text.endswith(suffix)
-
-
 # `min`, `max` and `len` of an unknown value raise by themselves.
 FUNCTIONS: Final[dict[str, Callable[..., object]]] = {
     "coalesce": coalesce,
@@ -92,10 +74,10 @@ FUNCTIONS: Final[dict[str, Callable[..., object]]] = {
     "max": max,
     "len": len,
     "int": int,
-    "lower": _lower,
-    "upper": _upper,
-    "startswith": _startswith,
-    "endswith": _endswith,
+    "lower": str.lower,
+    "upper": str.upper,
+    "startswith": str.startswith,
+    "endswith": str.endswith,
 }
 
 
