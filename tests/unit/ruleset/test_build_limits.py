@@ -37,7 +37,7 @@ RULE = """
     ],
 )
 def test_a_rule_that_cannot_hold_is_refused_with_its_place(rules, text, said):
-    with pytest.raises(RuleError, match="a.yaml") as caught:
+    with pytest.raises(RuleError, match=r"a\.yaml") as caught:
         rules.compile(text)
     assert said in str(caught.value)
 
