@@ -148,7 +148,8 @@ class Evaluation:
         if setter is not None:
             step, arm = setter
             return self.compiled.program.steps[step].arms[arm].title
-        return origins.get(name, "default")
+        # All facts of one model come from one place.
+        return origins.get(name) or origins.get(f"{name.partition('.')[0]}.", "default")
 
     def _derived_origin(self, node: ast.expr, outcome: Outcome, origins: Mapping[str, str]) -> str:
         scope, facts = self.compiled.scope, outcome.facts

@@ -316,7 +316,9 @@ class _Check:
     def _edit_remedy(self, edits: Edits, costs: Mapping[str, object]) -> Remedy:
         text, edited = write_edit(self.command, self.arguments, self.grammar, edits)
         cost = costs.get(repr(edits))
-        return Remedy("edit", text, edited.text, dict(edits), None if cost is None else str(cost))
+        # A line with a word that the parser refuses is no line to paste, whatever else is corrected in it.
+        command = None if self.refusals else edited.text
+        return Remedy("edit", text, command, dict(edits), None if cost is None else str(cost))
 
     def _target_findings(self) -> list[Finding]:
         """Say where sources of the target disagree, and where an installation cannot be what it claims."""
@@ -325,7 +327,7 @@ class _Check:
             for one in self.target.disagreements
         ]
         if self.target.broken is not None:
-            remedy = Remedy("none", "reinstall flashinfer-python and what it is built with")
+            remedy = Remedy("none", self.target.broken.hint)
             findings.append(
                 Finding(
                     "MLA599",
@@ -355,21 +357,25 @@ class _Check:
         ]
 
     def _parse_remedies(self, problem: ArgumentProblem) -> tuple[Remedy, ...]:
+        note = f" ({problem.note})" if problem.note else ""
         if problem.suggestions:
-            return tuple(Remedy("edit", f"did you mean {one}?") for one in problem.suggestions)
-        return (
-            Remedy(
-                "none",
-                "no close spelling is known for this version: remove it, or check `--help` of the engine",
-            ),
-        )
+            return tuple(Remedy("edit", f"did you mean {one}?{note}") for one in problem.suggestions)
+        if problem.kind == "missing-required":
+            return (Remedy("none", "add it"),)
+        if problem.kind == "invalid-choice" and problem.dest is not None:
+            choices = ", ".join(map(str, self.grammar.option(problem.dest).choices))
+            return (Remedy("none", f"choose from {choices}{note}"),)
+        if problem.kind in {"invalid-value", "missing-value"}:
+            return (Remedy("none", f"correct the value{note}"),)
+        return (Remedy("none", f"take it out: nothing close is known in this version{note}"),)
 
     def _verdict(self, findings: Sequence[Finding], undecided: Sequence[Undecided]) -> str:
         levels = {finding.level for finding in findings}
         if "error" in levels:
             return "error"
         open_ = any(one.level == "error" for one in undecided)
-        if open_ or self.target.extrapolated or self.target.problems or self._lost_words():
+        guessed = self.target.extrapolated or self.target.assumed
+        if open_ or guessed or self.target.problems or self._lost_words():
             return "unknown"
         return "warning" if "warning" in levels else "ok"
 
