@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Facts that only a probe can supply; without one they are unknown.
 _PROBED: Final = ("gpu.", "host.", "version.", "flashinfer.", "target.", "draft.")
 # What argparse itself refuses, by kind of problem.
-_PARSE_IDS: Final = {
+PARSE_IDS: Final = {
     "unknown-flag": "MLA001",
     "ambiguous-flag": "MLA002",
     "invalid-choice": "MLA003",
@@ -343,7 +343,7 @@ class _Check:
     def _parse_findings(self) -> list[Finding]:
         return [
             Finding(
-                id=_PARSE_IDS.get(problem.kind, _PARSE_OTHER),
+                id=PARSE_IDS.get(problem.kind, _PARSE_OTHER),
                 slug=problem.kind,
                 level="error",
                 phase="argparse",

@@ -70,6 +70,15 @@ def show(engine: str, name: str) -> None:
             return
     import difflib  # only for a name that is not there
 
+    from mlacheck.validate import PARSE_IDS  # only for a name that no rule has
+
+    parse = next((kind for kind, id_ in PARSE_IDS.items() if name.lower() in {id_.lower(), kind}), None)
+    if parse is not None:
+        click.echo(f"{PARSE_IDS[parse]} {parse}: the engine's own argument parser refuses the line.")
+        click.echo(
+            f"It comes from the recorded options of each version, rules/{engine}/flags, not from a rule."
+        )
+        return
     names = [key for _, _, rule in rules for key in (rule.id, rule.slug)]
     close = difflib.get_close_matches(name, names, n=3)
     hint = f"; did you mean {' or '.join(close)}?" if close else "; `mlacheck rules list` names them all"
