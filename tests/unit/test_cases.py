@@ -135,3 +135,4 @@ def test_no_json_object_breaks_the_reader(row):
     assert isinstance(result, Report | CaseProblem)
     if isinstance(result, Report) and row.get("engine_version") is None:
         assert any("no version is named" in text for text in result.assumptions)
+        assert result.verdict != "ok"
