@@ -103,6 +103,8 @@ class _Check:
         self.target, self.compiled, self.grammar = checker.target, checker.compiled, checker.grammar
         self.arguments: Arguments = self.grammar.parse(command.argv, command.unknown)
         self.refusals = tuple(one for one in self.arguments.problems if not self._named_beside(one))
+        # A named model or draft was not found; every possible world has an error, if not the same one.
+        self.model_missing = self.fails_everywhere = False
         self.assumptions = list(self.target.assumptions)
         self.problems = [Problem(one.name, one.message, one.hint) for one in self.target.problems]
         self.origins: dict[str, str] = dict(checker.origins)
@@ -160,6 +162,7 @@ class _Check:
         found = self.checker.models(reference) if isinstance(reference, str) else None
         model = None if isinstance(found, ModelProblem) else found
         if isinstance(found, ModelProblem):
+            self.model_missing = True
             self.problems.append(Problem(found.kind, found.message, found.hint))
         self.facts.update(self.checker.model_facts(prefix, model))
         if model is not None:
@@ -236,6 +239,7 @@ class _Check:
         """Keep what holds in every world; what holds in some is undecided."""
         name = _first(self.compiled.program.worlds)
         results = [self._evaluate(world) for world in worlds]
+        self.fails_everywhere = all(any(one.level == "error" for one in found) for found, _, _ in results)
         everywhere = set.intersection(*({finding.id for finding in found} for found, _, _ in results))
         findings = [finding for finding in results[0][0] if finding.id in everywhere]
         undecided: dict[str, Undecided] = {}
@@ -371,10 +375,10 @@ class _Check:
 
     def _verdict(self, findings: Sequence[Finding], undecided: Sequence[Undecided]) -> str:
         levels = {finding.level for finding in findings}
-        if "error" in levels:
+        if "error" in levels or self.fails_everywhere:
             return "error"
         open_ = any(one.level == "error" for one in undecided)
-        guessed = self.target.extrapolated or self.target.assumed
+        guessed = self.target.extrapolated or self.target.assumed or self.model_missing
         if open_ or guessed or self.target.problems or self._lost_words():
             return "unknown"
         return "warning" if "warning" in levels else "ok"

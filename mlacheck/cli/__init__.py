@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
+from pathlib import Path
 
 import click
 
@@ -56,9 +58,17 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line; a report that cannot be written is no traceback."""
+    if sys.stdout is None:  # closed by the caller
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")
     # A terminal or log that lacks a character gets its escape, not a traceback.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    cli()
+    try:
+        cli()
+    except OSError as error:
+        # The interpreter would try to write what is left once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        click.echo(f"error: the report cannot be written: {error.strerror}", err=True)
+        sys.exit(2)
