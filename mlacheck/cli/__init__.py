@@ -60,7 +60,7 @@ def cli() -> None:
 def main() -> None:
     """Run the command line; a report that cannot be written is no traceback."""
     if sys.stdout is None:  # closed by the caller
-        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - stays open
     # A terminal or log that lacks a character gets its escape, not a traceback.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
