@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from mlacheck.facts import UNKNOWN, is_known
 from mlacheck.finding import START_UP_PHASES
 from mlacheck.frozen import frozen
-from mlacheck.ruleset.expression import decide, decide_node, dotted, literal, names_of
+from mlacheck.ruleset.expression import dotted, literal, names_of
+from mlacheck.ruleset.interpreter import decide, decide_node
 from mlacheck.ruleset.machine import Hit, Run
 from mlacheck.ruleset.program import UNSET
 

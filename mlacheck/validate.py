@@ -11,6 +11,7 @@ from mlacheck.finding import Finding, Location, Problem, Remedy, Report, Resolve
 from mlacheck.frozen import frozen, replace
 from mlacheck.probes.config import first_value
 from mlacheck.probes.model import ModelProblem
+from mlacheck.refusal import refusal_findings
 from mlacheck.remedies.search import search
 from mlacheck.remedies.write import write_edit
 from mlacheck.ruleset.machine import show
@@ -28,16 +29,6 @@ if TYPE_CHECKING:
 
 # Facts that only a probe can supply; without one they are unknown.
 _PROBED: Final = ("gpu.", "host.", "version.", "flashinfer.", "target.", "draft.")
-# What argparse itself refuses, by kind of problem.
-PARSE_IDS: Final = {
-    "unknown-flag": "MLA001",
-    "ambiguous-flag": "MLA002",
-    "invalid-choice": "MLA003",
-    "invalid-value": "MLA004",
-    "missing-value": "MLA005",
-    "missing-required": "MLA006",
-}
-_PARSE_OTHER: Final = "MLA007"
 _MOST_COMMANDS: Final = 3
 _MODEL: Final = "model_path"
 _DRAFT: Final = "speculative_draft_model_path"
@@ -183,7 +174,7 @@ class _Check:
         elif self.checkable:
             findings, undecided, resolved = self._merge(worlds)
         resolved = {name: Resolved(known_or_none(one.value), one.origin) for name, one in resolved.items()}
-        parse = self._parse_findings()
+        parse = refusal_findings(self.refusals, self.grammar, self._location)
         if parse:
             findings = [replace(finding, engine_stops_here=False) for finding in findings]
             undecided = []
@@ -343,35 +334,6 @@ class _Check:
                 )
             )
         return findings
-
-    def _parse_findings(self) -> list[Finding]:
-        return [
-            Finding(
-                id=PARSE_IDS.get(problem.kind, _PARSE_OTHER),
-                slug=problem.kind,
-                level="error",
-                phase="argparse",
-                message=problem.message,
-                location=self._location(problem.index) if problem.index is not None else None,
-                engine_stops_here=number == 0,
-                engine_message=problem.engine_message,
-                remedies=self._parse_remedies(problem),
-            )
-            for number, problem in enumerate(self.refusals)
-        ]
-
-    def _parse_remedies(self, problem: ArgumentProblem) -> tuple[Remedy, ...]:
-        note = f" ({problem.note})" if problem.note else ""
-        if problem.suggestions:
-            return tuple(Remedy("edit", f"did you mean {one}?{note}") for one in problem.suggestions)
-        if problem.kind == "missing-required":
-            return (Remedy("none", "add it"),)
-        if problem.kind == "invalid-choice" and problem.dest is not None:
-            choices = ", ".join(map(str, self.grammar.option(problem.dest).choices))
-            return (Remedy("none", f"choose from {choices}{note}"),)
-        if problem.kind in {"invalid-value", "missing-value"}:
-            return (Remedy("none", f"correct the value{note}"),)
-        return (Remedy("none", f"take it out: nothing close is known in this version{note}"),)
 
     def _verdict(self, findings: Sequence[Finding], undecided: Sequence[Undecided]) -> str:
         levels = {finding.level for finding in findings}

@@ -70,7 +70,7 @@ def show(engine: str, name: str) -> None:
             return
     import difflib  # only for a name that is not there
 
-    from mlacheck.validate import PARSE_IDS  # only for a name that no rule has
+    from mlacheck.refusal import PARSE_IDS  # only for a name that no rule has
 
     parse = next((kind for kind, id_ in PARSE_IDS.items() if name.lower() in {id_.lower(), kind}), None)
     if parse is not None:

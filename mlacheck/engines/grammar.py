@@ -63,13 +63,6 @@ class Grammar:
         data = cast("dict[str, Any]", load_json(engine, "flags", f"{version}.json"))
         return Grammar(engine, version, data["options"], data.get("converters"))
 
-    @staticmethod
-    def known_versions(engine: str) -> tuple[str, ...]:
-        """List the versions whose grammar is recorded, oldest first."""
-        from mlacheck.probes.engine import recorded_versions  # probes are not needed to parse
-
-        return recorded_versions(engine)
-
     def option(self, dest: str) -> Option:
         """Give the option behind an argument, the one to write it with where it has several."""
         return self.options[dest]

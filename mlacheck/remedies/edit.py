@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import frozen, replace
 from mlacheck.launch.command import LaunchCommand, Word
 from mlacheck.launch.expansion import quote
+from mlacheck.ruleset.program import UNSET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,15 +18,6 @@ _ENV: Final = "env."
 _NUMBER: Final = re.compile(
     r"-\d+(\.\d*)?|-\.\d+"
 )  # what argparse takes for a value though it starts with `-`
-
-
-class Unset(Enum):
-    """The value of an edit that takes an argument or variable away."""
-
-    UNSET = "unset"
-
-
-UNSET: Final = Unset.UNSET
 
 
 @frozen
@@ -71,7 +62,7 @@ def edit_command(
             continue
         option = options[dest]
         option = option if isinstance(option, Option) else Option(option)
-        fresh = [] if value is UNSET or value is None else _written(option, value)
+        fresh = [] if value == UNSET or value is None else _written(option, value)
         found = sorted(spans.get(dest, ()))
         for start, end in found:
             slots[start:end] = [[] for _ in range(start, end)]
@@ -152,7 +143,7 @@ def _in_place(old: Sequence[Word], option: Option, fresh: Sequence[str]) -> list
 
 def _edit_env(command: LaunchCommand, name: str, value: object) -> LaunchCommand:
     """Set or unset a variable where the command sets it already, else in front of it."""
-    remove = value is UNSET or value is None
+    remove = value == UNSET or value is None
     text = "" if remove else str(value)
     editor = _Variable(name, None if remove else text)
     prefix = editor.words(command.prefix)

@@ -1,7 +1,7 @@
 """The closed expression language of the rules: parsed with `ast`, checked, then compiled.
 
-An expression becomes two things: Python source made only from nodes checked here (fast, raises `Undecided`
-where an unknown value is needed), and a three-valued interpreter over the same tree for exactly those cases.
+An expression becomes Python source made only from nodes checked here: fast, and it raises `Undecided` where
+an unknown value is needed. For exactly those cases `interpreter` walks the same tree.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from __future__ import annotations
 import ast
 import difflib
 import itertools
-import operator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from mlacheck.facts import UNKNOWN, Possible, Undecided, Unknown, is_known, one_of
+from mlacheck.facts import Undecided
 from mlacheck.frozen import frozen
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 # What a compiled expression may raise when a value is unknown, or None where the engine needs a number.
 UNDECIDABLE: Final = (Undecided, TypeError, ZeroDivisionError, AttributeError)
 
-_COMPARE: Final[dict[type[ast.cmpop], str]] = {
+COMPARISONS: Final[dict[type[ast.cmpop], str]] = {
     ast.Eq: "==",
     ast.NotEq: "!=",
     ast.Lt: "<",
@@ -35,7 +34,7 @@ _COMPARE: Final[dict[type[ast.cmpop], str]] = {
     ast.Is: "==",
     ast.IsNot: "!=",
 }
-_ARITHMETIC: Final[dict[type[ast.operator], str]] = {
+ARITHMETIC: Final[dict[type[ast.operator], str]] = {
     ast.Add: "+",
     ast.Sub: "-",
     ast.Mult: "*",
@@ -45,8 +44,6 @@ _ARITHMETIC: Final[dict[type[ast.operator], str]] = {
 }
 # A derived fact of at most this many characters is written out where it is read; longer ones are called.
 _INLINE: Final = 110
-# Combining possible values is exponential; past this many combinations the answer is simply unknown.
-_MOST_COMBINATIONS: Final = 32
 
 
 class ExpressionError(ValueError):
@@ -107,6 +104,7 @@ class Scope:
     _trees: dict[str, ast.expr] = field(default_factory=dict)
     _functions: dict[str, Callable[[Mapping[str, object]], object]] = field(default_factory=dict)
     _references: dict[str, frozenset[str]] = field(default_factory=dict)
+    _sources: dict[str, str] = field(default_factory=dict)
 
     def tree(self, text: str) -> ast.expr:
         """Parse an expression once."""
@@ -150,9 +148,16 @@ class Scope:
         """Compile one checked expression by itself, for evaluating it in many possible worlds."""
         function = self._functions.get(text)
         if function is None:
-            code = compile(f"lambda f: {python_source(text, self)}", "<rule>", "eval")
+            code = compile(f"lambda f: {self.source(text)}", "<rule>", "eval")
             function = self._functions[text] = eval(code, self.namespace)  # noqa: S307 - from a checked tree only
         return function
+
+    def source(self, text: str) -> str:
+        """Generate the Python expression over `f` (facts) of a checked expression, once."""
+        source = self._sources.get(text)
+        if source is None:
+            source = self._sources[text] = _emit(self.tree(text), self)
+        return source
 
     @cached_property
     def identifiers(self) -> dict[str, str]:
@@ -237,7 +242,7 @@ def _check(node: ast.expr, scope: Scope) -> None:
             _check(item, scope)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
         _check(node.operand, scope)
-    elif isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
+    elif isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC:
         _check(node.left, scope)
         _check(node.right, scope)
     elif isinstance(node, ast.IfExp):
@@ -303,16 +308,11 @@ def _check_values(fact: ast.expr, sign: ast.cmpop, other: ast.expr, scope: Scope
             raise ExpressionError(f"{name} never has the value {item!r}{hint}")
 
 
-def python_source(text: str, scope: Scope) -> str:
-    """Generate the Python expression over `f` (facts) of a checked expression."""
-    return _emit(scope.tree(text), scope)
-
-
 def _emit(node: ast.expr, scope: Scope) -> str:
     name = dotted(node)
     if name is not None:
         if name in scope.derives and name not in scope.settled:
-            short = python_source(scope.derives[name], scope)
+            short = scope.source(scope.derives[name])
             return short if len(short) <= _INLINE else f"{scope.identifiers[name]}(f)"
         return scope.identifiers[name] if name in scope.tables else f"f[{name!r}]"
     if isinstance(node, ast.Constant):
@@ -325,7 +325,7 @@ def _emit(node: ast.expr, scope: Scope) -> str:
     if isinstance(node, ast.UnaryOp):
         return f"({'not ' if isinstance(node.op, ast.Not) else '-'}{_emit(node.operand, scope)})"
     if isinstance(node, ast.BinOp):
-        return f"({_emit(node.left, scope)} {_ARITHMETIC[type(node.op)]} {_emit(node.right, scope)})"
+        return f"({_emit(node.left, scope)} {ARITHMETIC[type(node.op)]} {_emit(node.right, scope)})"
     if isinstance(node, ast.IfExp):
         return f"({_emit(node.body, scope)} if {_emit(node.test, scope)} else {_emit(node.orelse, scope)})"
     if isinstance(node, ast.Call):
@@ -339,23 +339,25 @@ def _emit(node: ast.expr, scope: Scope) -> str:
         parts = [_emit(operand, scope) for operand in operands]
         for index in range(len(operands) - 1):
             left, right = operands[index], operands[index + 1]
-            if _is_version(left, scope):
+            if is_version(left, scope):
                 parts[index + 1] = _version_literal(right) or parts[index + 1]
-            if _is_version(right, scope):
+            if is_version(right, scope):
                 parts[index] = _version_literal(left) or parts[index]
-        if _compares_absent(node, scope):
+        if compares_absent(node, scope):
             return "False"
-        words = [_COMPARE[type(sign)] for sign in node.ops]
+        words = [COMPARISONS[type(sign)] for sign in node.ops]
         return "(" + parts[0] + "".join(f" {w} {p}" for w, p in zip(words, parts[1:], strict=True)) + ")"
     raise ExpressionError(f"{ast.unparse(node)!r} is outside the language")
 
 
-def _compares_absent(node: ast.Compare, scope: Scope) -> bool:
+def compares_absent(node: ast.Compare, scope: Scope) -> bool:
+    """Tell whether a comparison orders an argument that this version does not have, which is then false."""
     ordered = any(isinstance(sign, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for sign in node.ops)
     return ordered and any(dotted(operand) in scope.absent for operand in (node.left, *node.comparators))
 
 
-def _is_version(node: ast.expr, scope: Scope) -> bool:
+def is_version(node: ast.expr, scope: Scope) -> bool:
+    """Tell whether a node is a version fact, whose comparisons are version comparisons."""
     name = dotted(node)
     declared = scope.declarations.get(name) if name else None
     return declared is not None and declared.type == "version"
@@ -365,193 +367,3 @@ def _version_literal(node: ast.expr) -> str | None:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return f"version({node.value!r})"
     return None
-
-
-def evaluate(text: str, facts: Mapping[str, object], scope: Scope) -> object:
-    """Evaluate an expression three-valued: a value, `Possible` values, or UNKNOWN."""
-    value = _worlds(text, facts, scope)
-    return UNKNOWN if isinstance(value, Unknown) else value
-
-
-def _worlds(text: str, facts: Mapping[str, object], scope: Scope) -> object:
-    uncertain = [
-        (name, value)
-        for name in sorted(scope.references(text))
-        if isinstance(value := facts.get(name), Possible)
-    ]
-    combinations = 1
-    for _, value in uncertain:
-        combinations *= len(value.options)
-    if combinations > _MOST_COMBINATIONS:
-        return UNKNOWN
-    if not uncertain:
-        return _evaluate(scope.tree(text), facts, scope)
-    results = []
-    names = [name for name, _ in uncertain]
-    world = dict(facts)
-    for options in itertools.product(*(value.options for _, value in uncertain)):
-        world.update(zip(names, options, strict=True))
-        results.append(_evaluate_world(text, world, scope))
-    truths = {truth(result) for result in results}
-    if len(truths) == 1 and not all(map(is_known, results)):
-        return {True: _TRUTHY, False: _FALSY, None: UNKNOWN}[truths.pop()]
-    return one_of(results)
-
-
-def _evaluate_world(text: str, world: Mapping[str, object], scope: Scope) -> object:
-    if scope.namespace:
-        try:
-            return scope.function(text)(world)
-        except UNDECIDABLE:
-            pass
-    return _evaluate(scope.tree(text), world, scope)
-
-
-# An unknown value of which at least the truth is known: `UNKNOWN or True`, `UNKNOWN and False`.
-_TRUTHY: Final = Unknown()
-_FALSY: Final = Unknown()
-
-
-def truth(value: object) -> bool | None:
-    """Give a value's truth, None when it cannot be decided."""
-    if value is _TRUTHY or value is _FALSY:
-        return value is _TRUTHY
-    if isinstance(value, Possible):
-        truths = {bool(option) for option in value.options}
-        return truths.pop() if len(truths) == 1 else None
-    return bool(value) if is_known(value) else None
-
-
-def decide_node(node: ast.expr, facts: Mapping[str, object], scope: Scope) -> bool | None:
-    """Decide a part of a checked expression."""
-    return truth(_evaluate(node, facts, scope))
-
-
-def decide(text: str, facts: Mapping[str, object], scope: Scope) -> bool | None:
-    """Decide a condition: True, False, or None when it cannot be decided."""
-    return truth(_worlds(text, facts, scope))
-
-
-def _evaluate(node: ast.expr, facts: Mapping[str, object], scope: Scope) -> object:
-    name = dotted(node)
-    if name is not None:
-        if name in scope.derives:
-            return _evaluate_world(scope.derives[name], facts, scope)
-        return scope.tables[name] if name in scope.tables else facts[name]
-    if isinstance(node, ast.Constant):
-        return node.value
-    if isinstance(node, ast.BoolOp):
-        return _evaluate_bool(node, facts, scope)
-    if isinstance(node, ast.IfExp):
-        test = truth(_evaluate(node.test, facts, scope))
-        if test is not None:
-            return _evaluate(node.body if test else node.orelse, facts, scope)
-        return one_of((_evaluate(node.body, facts, scope), _evaluate(node.orelse, facts, scope)))
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "coalesce":
-        return coalesce(*(_evaluate(item, facts, scope) for item in node.args))
-    if isinstance(node, ast.Compare):
-        return _evaluate_compare(node, facts, scope)
-    children = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
-    if isinstance(node, ast.Call):
-        children = node.args
-    values = [_evaluate(child, facts, scope) for child in children]
-    if isinstance(node, ast.List | ast.Tuple):
-        return tuple(values)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        known = truth(values[0])
-        return UNKNOWN if known is None else not known
-    if not all(map(is_known, values)):
-        return UNKNOWN
-    try:
-        return _apply(node, values)
-    except UNDECIDABLE:
-        return UNKNOWN
-
-
-def _apply(node: ast.expr, values: list[object]) -> object:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        return FUNCTIONS[node.func.id](*values)
-    if isinstance(node, ast.UnaryOp):
-        return _arithmetic("-", 0, values[0])
-    if isinstance(node, ast.BinOp):
-        return _arithmetic(_ARITHMETIC[type(node.op)], values[0], values[1])
-    raise ExpressionError(f"{ast.unparse(node)!r} is outside the language")
-
-
-def _arithmetic(sign: str, left: object, right: object) -> object:
-    if not isinstance(left, int | float | str) or not isinstance(right, int | float | str):
-        raise TypeError
-    return _SUMS[sign](left, right)
-
-
-def _evaluate_bool(node: ast.BoolOp, facts: Mapping[str, object], scope: Scope) -> object:
-    decisive = isinstance(node.op, ast.Or)
-    undecided = False
-    value: object = None
-    for item in node.values:
-        value = _evaluate(item, facts, scope)
-        known = truth(value)
-        if known is decisive:
-            # The value is this operand only when none before it could have been decisive.
-            return value if not undecided else (_TRUTHY if decisive else _FALSY)
-        undecided = undecided or known is None
-    return UNKNOWN if undecided else value
-
-
-def _evaluate_compare(node: ast.Compare, facts: Mapping[str, object], scope: Scope) -> object:
-    if _compares_absent(node, scope):
-        return False
-    operands = [node.left, *node.comparators]
-    undecided = False
-    for left, sign, right in zip(operands, node.ops, operands[1:], strict=False):
-        a, b = _evaluate(left, facts, scope), _evaluate(right, facts, scope)
-        if _is_version(left, scope) and isinstance(b, str):
-            b = _version(b)
-        if _is_version(right, scope) and isinstance(a, str):
-            a = _version(a)
-        result = _compare(sign, a, b)
-        if result is None:
-            undecided = True
-        elif not result:
-            return False
-    return UNKNOWN if undecided else True
-
-
-def _version(text: str) -> object:
-    from packaging.version import Version  # only where versions are compared
-
-    return Version(text)
-
-
-_TESTS: Final[dict[str, Callable[[Any, Any], object]]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "in": lambda item, container: item in container,
-    "not in": lambda item, container: item not in container,
-}
-_SUMS: Final[dict[str, Callable[[Any, Any], object]]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "&": operator.and_,
-}
-
-
-def _compare(sign: ast.cmpop, left: object, right: object) -> bool | None:
-    if isinstance(sign, ast.In | ast.NotIn) and isinstance(right, tuple) and is_known(left):
-        # One known equal item decides membership, whatever the other items are.
-        if any(is_known(item) and item == left for item in right):
-            return isinstance(sign, ast.In)
-        return isinstance(sign, ast.NotIn) if all(map(is_known, right)) else None
-    if not is_known(left) or not is_known(right):
-        return None
-    try:
-        return bool(_TESTS[_COMPARE[type(sign)]](left, right))
-    except UNDECIDABLE:
-        return None

@@ -9,7 +9,6 @@ from pprint import pformat
 from typing import TYPE_CHECKING, Any
 
 from mlacheck.frozen import as_dict
-from mlacheck.ruleset.expression import python_source
 
 if TYPE_CHECKING:
     from mlacheck.ruleset.expression import Scope
@@ -19,7 +18,7 @@ _HEAD = '''"""Generated from rules/{engine} for {engine} {version}; do not edit.
 
 from mlacheck.facts import UNKNOWN, Possible
 from mlacheck.ruleset.expression import FUNCTIONS, UNDECIDABLE
-from mlacheck.ruleset.machine import version
+from mlacheck.ruleset.interpreter import version
 
 coalesce, lookup = FUNCTIONS["coalesce"], FUNCTIONS["lookup"]
 lower, upper = FUNCTIONS["lower"], FUNCTIONS["upper"]
@@ -38,7 +37,7 @@ def module_text(program: Program, digest: str) -> str:
         value = frozenset(table) if _is_set(table) else table
         lines.append(f"{scope.identifiers[name]} = {value!r}")
     for name, text in program.derives.items():
-        lines.append(f"def {scope.identifiers[name]}(f):\n    return {python_source(text, scope)}\n")
+        lines.append(f"def {scope.identifiers[name]}(f):\n    return {scope.source(text)}\n")
     lines.append("def run(f, h):")
     for name in scope.settled:
         # Computed once: nothing that it is made of changes while the rules run.
@@ -63,7 +62,7 @@ def _is_set(table: object) -> bool:
 
 def _step(index: int, step: Step, scope: Scope) -> list[str]:
     if step.kind == "find":
-        condition = python_source(step.when or "True", scope)
+        condition = scope.source(step.when or "True")
         return [
             "try:",
             f"    if {condition}:",
@@ -73,7 +72,7 @@ def _step(index: int, step: Step, scope: Scope) -> list[str]:
         ]
     body = _arms(index, step.arms, scope)
     if step.when is not None:
-        body = [f"if {python_source(step.when, scope)}:", *(f"    {line}" for line in body)]
+        body = [f"if {scope.source(step.when)}:", *(f"    {line}" for line in body)]
     return ["try:", *(f"    {line}" for line in body), "except UNDECIDABLE:", f"    h.slow_set({index}, f)"]
 
 
@@ -81,12 +80,11 @@ def _arms(index: int, arms: tuple[Arm, ...], scope: Scope) -> list[str]:
     lines: list[str] = []
     for number, arm in enumerate(arms):
         values = ", ".join(
-            python_source(value, scope) if is_expression else repr(value)
-            for _, is_expression, value in arm.targets
+            scope.source(value) if is_expression else repr(value) for _, is_expression, value in arm.targets
         )
         names = ", ".join(repr(fact) for fact, _, _ in arm.targets)
         word = "if" if number == 0 else "elif"
-        condition = "True" if arm.when is None else python_source(arm.when, scope)
+        condition = "True" if arm.when is None else scope.source(arm.when)
         lines.append(f"{word} {condition}:")
         lines.append(f"    h.assign(({index}, {number}), f, ({names},), ({values},))")
     return lines

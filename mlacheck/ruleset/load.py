@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from mlacheck.data import COMPILED, is_checkout, load_json, rules_root, write_compiled
 from mlacheck.frozen import frozen
+from mlacheck.probes.engine import recorded_versions
 from mlacheck.ruleset.expression import Declaration, Scope
 from mlacheck.ruleset.program import Arm, Program, Step
 
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from mlacheck.ruleset.machine import Runner
 
 # Raise it when the generated form changes.
-FORMAT: Final = 5
-_SUPPRESSED: Final = "==SUPPRESS=="  # as argparse writes it
+FORMAT: Final = 7
 
 
 @frozen
@@ -33,15 +33,6 @@ class Compiled:
     program: Program
     scope: Scope
     run: Runner
-
-
-def known_versions(engine: str) -> tuple[str, ...]:
-    """Name the engine versions whose behaviour is recorded, oldest first."""
-    from packaging.version import Version  # sorting only
-
-    folder = rules_root() / engine / "flags"
-    found = [path.stem for path in folder.glob("*.json") if path.stem[0].isdigit()]
-    return tuple(sorted(found, key=Version))
 
 
 def _sources(engine: str) -> list[Path]:
@@ -101,7 +92,7 @@ def _rebuild(engine: str, version: str, name: str) -> types.ModuleType:
     with contextlib.suppress(OSError):
         path = COMPILED / f"{name}.py"
         write_compiled(path, text)
-        import py_compile  # same
+        import py_compile  # only when rules are built
 
         py_compile.compile(str(path), quiet=2)
     return _execute(name, text)
@@ -136,7 +127,7 @@ def ruleset(engine: str, extra: tuple[Path, ...] = ()) -> RuleSet:
 
 def build_program(rules: RuleSet, version: str) -> Program:
     """Build one version's program with the argument declarations of all recorded versions."""
-    from mlacheck.ruleset.build import build  # same
+    from mlacheck.ruleset.build import build  # pydantic and YAML only when rules are built
 
     declarations, defaults, absent = _arguments(rules.engine, version)
     return build(rules, version, declarations, defaults, absent)
@@ -148,7 +139,7 @@ def _arguments(engine: str, version: str) -> tuple[dict[str, Declaration], dict[
     declarations: dict[str, Declaration] = {}
     defaults: dict[str, Any] = {}
     present: set[str] = set()
-    for one in known_versions(engine):
+    for one in recorded_versions(engine):
         data = cast("dict[str, Any]", load_json(engine, "flags", f"{one}.json"))
         for option in data["options"]:
             dest = option["dest"]
@@ -163,10 +154,7 @@ def _arguments(engine: str, version: str) -> tuple[dict[str, Declaration], dict[
                     else ()
                 )
             declarations[dest] = Declaration(_type(option), values)
-            # A deprecated spelling of another argument has no default of its own.
-            if option.get("default") == _SUPPRESSED:
-                defaults.setdefault(dest, None)
-            elif one == version:
+            if one == version:
                 defaults[dest] = option.get("default")
             else:
                 defaults.setdefault(dest, None)
@@ -185,12 +173,7 @@ def _type(option: Mapping[str, Any]) -> str:
 def program_from(data: Mapping[str, Any]) -> Program:
     """Rebuild a program from the plain data in a generated module."""
     steps = tuple(
-        Step(**{**step, "arms": tuple(Arm(**arm) for arm in step.get("arms", ())), **_optional(step)})
-        for step in data["steps"]
+        Step(**{**step, "arms": tuple(Arm(**arm) for arm in step.get("arms", ()))}) for step in data["steps"]
     )
     declarations = {name: Declaration(**fields) for name, fields in data["declarations"].items()}
     return Program(**{**data, "steps": steps, "declarations": declarations})
-
-
-def _optional(step: Mapping[str, Any]) -> dict[str, Any]:
-    return {"id": step.get("id")}

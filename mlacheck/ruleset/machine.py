@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING, Protocol
-
-from packaging.version import Version
 
 from mlacheck.facts import UNKNOWN, Possible, is_known, one_of
 from mlacheck.frozen import frozen
-from mlacheck.ruleset.expression import UNDECIDABLE, decide, evaluate, names_of
+from mlacheck.ruleset.expression import UNDECIDABLE, names_of
+from mlacheck.ruleset.interpreter import decide, evaluate
 from mlacheck.ruleset.program import PLACEHOLDER
 
 if TYPE_CHECKING:
@@ -18,8 +16,6 @@ if TYPE_CHECKING:
 
     from mlacheck.ruleset.expression import Scope
     from mlacheck.ruleset.program import Program, Step
-
-version = cache(Version)
 
 
 class Runner(Protocol):

@@ -26,9 +26,9 @@ class Step:
     """One rule in scope of a version."""
 
     kind: str  # find | set
-    id: str | None
     slug: str
     title: str
+    id: str | None = None
     when: str | None = None
     arms: tuple[Arm, ...] = ()
     level: str | None = None

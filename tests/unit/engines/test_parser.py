@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mlacheck.engines import Grammar
+from mlacheck.probes.engine import recorded_versions
 
 RECORDED = sorted((Path(__file__).parents[2] / "conformance" / "recorded").glob("*.jsonl.gz"))
 # Recorded messages are cut here.
@@ -92,7 +93,7 @@ def test_an_option_is_given_as_it_is_best_written():
 
 
 def test_versions_are_listed_oldest_first():
-    versions = Grammar.known_versions("sglang")
+    versions = recorded_versions("sglang")
     assert versions[0] == "0.5.15"
     assert "0.5.23" in versions
 

@@ -5,6 +5,7 @@ import pytest
 from mlacheck.engines import Grammar
 from mlacheck.engines.converter import ConversionError
 from mlacheck.engines.spelling import refusal
+from mlacheck.probes.engine import recorded_versions
 
 
 def problem(*words, version="0.5.20"):
@@ -31,7 +32,7 @@ def test_the_nearest_spelling_comes_first(words, suggestions):
 
 
 def test_every_suggestion_exists_in_that_version():
-    for version in Grammar.known_versions("sglang"):
+    for version in recorded_versions("sglang"):
         grammar = Grammar.load("sglang", version)
         for flag in (
             "--cp-size",

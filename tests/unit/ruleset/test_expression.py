@@ -6,18 +6,8 @@ from hypothesis import strategies as st
 from packaging.version import Version
 
 from mlacheck.facts import UNKNOWN, Possible, Undecided, is_known, one_of
-from mlacheck.ruleset.expression import (
-    FUNCTIONS,
-    Declaration,
-    ExpressionError,
-    Scope,
-    check,
-    decide,
-    evaluate,
-    python_source,
-    truth,
-)
-from mlacheck.ruleset.machine import version
+from mlacheck.ruleset.expression import FUNCTIONS, Declaration, ExpressionError, Scope, check
+from mlacheck.ruleset.interpreter import decide, evaluate, truth, version
 
 DECLARED = {
     "a": Declaration("int"),
@@ -248,9 +238,9 @@ def compiled(text, facts):
     names = SCOPE.identifiers
     space = {"version": version, **FUNCTIONS, **{names[name]: table for name, table in SCOPE.tables.items()}}
     for name, derived in SCOPE.derives.items():
-        space[names[name]] = eval(f"lambda f: {python_source(derived, SCOPE)}", space)  # noqa: S307 - our own text
+        space[names[name]] = eval(f"lambda f: {SCOPE.source(derived)}", space)  # noqa: S307 - our own text
     try:
-        return bool(eval(f"lambda f: {python_source(text, SCOPE)}", space)(facts))  # noqa: S307 - same
+        return bool(eval(f"lambda f: {SCOPE.source(text)}", space)(facts))  # noqa: S307 - same
     except (Undecided, TypeError, ZeroDivisionError, AttributeError):
         return None
 

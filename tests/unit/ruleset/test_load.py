@@ -5,11 +5,12 @@ import shutil
 import pytest
 
 from mlacheck.data import rules_root
+from mlacheck.probes.engine import recorded_versions
 from mlacheck.ruleset import load
 from mlacheck.ruleset.machine import Run
 from mlacheck.ruleset.source import RuleError
 
-VERSIONS = load.known_versions("sglang")
+VERSIONS = recorded_versions("sglang")
 
 
 def test_versions_are_in_their_own_order():

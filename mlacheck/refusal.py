@@ -1,0 +1,57 @@
+"""What the engine's own argument parser refuses, as findings; no rule stands behind them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mlacheck.finding import Finding, Remedy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from mlacheck.engines import ArgumentProblem, Grammar
+    from mlacheck.finding import Location
+
+PARSE_IDS: Final = {
+    "unknown-flag": "MLA001",
+    "ambiguous-flag": "MLA002",
+    "invalid-choice": "MLA003",
+    "invalid-value": "MLA004",
+    "missing-value": "MLA005",
+    "missing-required": "MLA006",
+}
+_PARSE_OTHER: Final = "MLA007"
+
+
+def refusal_findings(
+    problems: Iterable[ArgumentProblem], grammar: Grammar, locate: Callable[[int], Location | None]
+) -> list[Finding]:
+    """Make a finding of each problem; the engine stops at the first."""
+    return [
+        Finding(
+            id=PARSE_IDS.get(problem.kind, _PARSE_OTHER),
+            slug=problem.kind,
+            level="error",
+            phase="argparse",
+            message=problem.message,
+            location=locate(problem.index) if problem.index is not None else None,
+            engine_stops_here=number == 0,
+            engine_message=problem.engine_message,
+            remedies=_remedies(problem, grammar),
+        )
+        for number, problem in enumerate(problems)
+    ]
+
+
+def _remedies(problem: ArgumentProblem, grammar: Grammar) -> tuple[Remedy, ...]:
+    note = f" ({problem.note})" if problem.note else ""
+    if problem.suggestions:
+        return tuple(Remedy("edit", f"did you mean {one}?{note}") for one in problem.suggestions)
+    if problem.kind == "missing-required":
+        return (Remedy("none", "add it"),)
+    if problem.kind == "invalid-choice" and problem.dest is not None:
+        choices = ", ".join(map(str, grammar.option(problem.dest).choices))
+        return (Remedy("none", f"choose from {choices}{note}"),)
+    if problem.kind in {"invalid-value", "missing-value"}:
+        return (Remedy("none", f"correct the value{note}"),)
+    return (Remedy("none", f"take it out: nothing close is known in this version{note}"),)

@@ -1,0 +1,218 @@
+"""Three-valued evaluation of rule expressions, where compiled code meets a value that is not known."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import operator
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from packaging.version import Version
+
+from mlacheck.facts import UNKNOWN, Possible, Unknown, is_known, one_of
+from mlacheck.ruleset.expression import (
+    ARITHMETIC,
+    COMPARISONS,
+    FUNCTIONS,
+    UNDECIDABLE,
+    ExpressionError,
+    coalesce,
+    compares_absent,
+    dotted,
+    is_version,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mlacheck.ruleset.expression import Scope
+
+# Combining possible values is exponential; past this many combinations the answer is simply unknown.
+_MOST_COMBINATIONS: Final = 32
+
+version = cache(Version)
+
+
+def evaluate(text: str, facts: Mapping[str, object], scope: Scope) -> object:
+    """Evaluate an expression three-valued: a value, `Possible` values, or UNKNOWN."""
+    value = _worlds(text, facts, scope)
+    return UNKNOWN if isinstance(value, Unknown) else value
+
+
+def _worlds(text: str, facts: Mapping[str, object], scope: Scope) -> object:
+    uncertain = [
+        (name, value)
+        for name in sorted(scope.references(text))
+        if isinstance(value := facts.get(name), Possible)
+    ]
+    combinations = 1
+    for _, value in uncertain:
+        combinations *= len(value.options)
+    if combinations > _MOST_COMBINATIONS:
+        return UNKNOWN
+    if not uncertain:
+        return _evaluate(scope.tree(text), facts, scope)
+    results = []
+    names = [name for name, _ in uncertain]
+    world = dict(facts)
+    for options in itertools.product(*(value.options for _, value in uncertain)):
+        world.update(zip(names, options, strict=True))
+        results.append(_evaluate_world(text, world, scope))
+    truths = {truth(result) for result in results}
+    if len(truths) == 1 and not all(map(is_known, results)):
+        return {True: _TRUTHY, False: _FALSY, None: UNKNOWN}[truths.pop()]
+    return one_of(results)
+
+
+def _evaluate_world(text: str, world: Mapping[str, object], scope: Scope) -> object:
+    if scope.namespace:
+        try:
+            return scope.function(text)(world)
+        except UNDECIDABLE:
+            pass
+    return _evaluate(scope.tree(text), world, scope)
+
+
+# An unknown value of which at least the truth is known: `UNKNOWN or True`, `UNKNOWN and False`.
+_TRUTHY: Final = Unknown()
+_FALSY: Final = Unknown()
+
+
+def truth(value: object) -> bool | None:
+    """Give a value's truth, None when it cannot be decided."""
+    if value is _TRUTHY or value is _FALSY:
+        return value is _TRUTHY
+    if isinstance(value, Possible):
+        truths = {bool(option) for option in value.options}
+        return truths.pop() if len(truths) == 1 else None
+    return bool(value) if is_known(value) else None
+
+
+def decide_node(node: ast.expr, facts: Mapping[str, object], scope: Scope) -> bool | None:
+    """Decide a part of a checked expression."""
+    return truth(_evaluate(node, facts, scope))
+
+
+def decide(text: str, facts: Mapping[str, object], scope: Scope) -> bool | None:
+    """Decide a condition: True, False, or None when it cannot be decided."""
+    return truth(_worlds(text, facts, scope))
+
+
+def _evaluate(node: ast.expr, facts: Mapping[str, object], scope: Scope) -> object:
+    name = dotted(node)
+    if name is not None:
+        if name in scope.derives:
+            return _evaluate_world(scope.derives[name], facts, scope)
+        return scope.tables[name] if name in scope.tables else facts[name]
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.BoolOp):
+        return _evaluate_bool(node, facts, scope)
+    if isinstance(node, ast.IfExp):
+        test = truth(_evaluate(node.test, facts, scope))
+        if test is not None:
+            return _evaluate(node.body if test else node.orelse, facts, scope)
+        return one_of((_evaluate(node.body, facts, scope), _evaluate(node.orelse, facts, scope)))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "coalesce":
+        return coalesce(*(_evaluate(item, facts, scope) for item in node.args))
+    if isinstance(node, ast.Compare):
+        return _evaluate_compare(node, facts, scope)
+    children = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+    if isinstance(node, ast.Call):
+        children = node.args
+    values = [_evaluate(child, facts, scope) for child in children]
+    if isinstance(node, ast.List | ast.Tuple):
+        return tuple(values)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        known = truth(values[0])
+        return UNKNOWN if known is None else not known
+    if not all(map(is_known, values)):
+        return UNKNOWN
+    try:
+        return _apply(node, values)
+    except UNDECIDABLE:
+        return UNKNOWN
+
+
+def _apply(node: ast.expr, values: list[object]) -> object:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return FUNCTIONS[node.func.id](*values)
+    if isinstance(node, ast.UnaryOp):
+        return _arithmetic("-", 0, values[0])
+    if isinstance(node, ast.BinOp):
+        return _arithmetic(ARITHMETIC[type(node.op)], values[0], values[1])
+    raise ExpressionError(f"{ast.unparse(node)!r} is outside the language")
+
+
+def _arithmetic(sign: str, left: object, right: object) -> object:
+    if not isinstance(left, int | float | str) or not isinstance(right, int | float | str):
+        raise TypeError
+    return _SUMS[sign](left, right)
+
+
+def _evaluate_bool(node: ast.BoolOp, facts: Mapping[str, object], scope: Scope) -> object:
+    decisive = isinstance(node.op, ast.Or)
+    undecided = False
+    value: object = None
+    for item in node.values:
+        value = _evaluate(item, facts, scope)
+        known = truth(value)
+        if known is decisive:
+            # The value is this operand only when none before it could have been decisive.
+            return value if not undecided else (_TRUTHY if decisive else _FALSY)
+        undecided = undecided or known is None
+    return UNKNOWN if undecided else value
+
+
+def _evaluate_compare(node: ast.Compare, facts: Mapping[str, object], scope: Scope) -> object:
+    if compares_absent(node, scope):
+        return False
+    operands = [node.left, *node.comparators]
+    undecided = False
+    for left, sign, right in zip(operands, node.ops, operands[1:], strict=False):
+        a, b = _evaluate(left, facts, scope), _evaluate(right, facts, scope)
+        if is_version(left, scope) and isinstance(b, str):
+            b = version(b)
+        if is_version(right, scope) and isinstance(a, str):
+            a = version(a)
+        result = _compare(sign, a, b)
+        if result is None:
+            undecided = True
+        elif not result:
+            return False
+    return UNKNOWN if undecided else True
+
+
+_TESTS: Final[dict[str, Callable[[Any, Any], object]]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "in": lambda item, container: item in container,
+    "not in": lambda item, container: item not in container,
+}
+_SUMS: Final[dict[str, Callable[[Any, Any], object]]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "&": operator.and_,
+}
+
+
+def _compare(sign: ast.cmpop, left: object, right: object) -> bool | None:
+    if isinstance(sign, ast.In | ast.NotIn) and isinstance(right, tuple) and is_known(left):
+        # One known equal item decides membership, whatever the other items are.
+        if any(is_known(item) and item == left for item in right):
+            return isinstance(sign, ast.In)
+        return isinstance(sign, ast.NotIn) if all(map(is_known, right)) else None
+    if not is_known(left) or not is_known(right):
+        return None
+    try:
+        return bool(_TESTS[COMPARISONS[type(sign)]](left, right))
+    except UNDECIDABLE:
+        return None
