@@ -20,6 +20,8 @@ DTYPES: Final = {
 }
 # How much of each query points along the planted key.
 _SHARED: Final = 8.0
+# Tokens drawn at a time: a million of them never stand in host memory together.
+_BLOCK: Final = 16384
 # By how many nats the planted rank outweighs all others together: about there a mistaken LSE base shows most.
 _IMBALANCE: Final = 1.3
 
@@ -34,9 +36,13 @@ class Inputs:
     latent_scale: float
     rope_scale: float
 
-    def values(self, request: int) -> tuple[torch.Tensor, torch.Tensor]:
+    def values(
+        self,
+        request: int,
+        places: slice = slice(None),
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """Give the latent and rope values that the stored tokens of a request stand for, in float64."""
-        stored = self.tokens[request].to(torch.float64)
+        stored = self.tokens[request][places].to(torch.float64)
         latent = self.q_latent.shape[-1]
         return stored[:, :latent] * self.latent_scale, stored[:, latent:] * self.rope_scale
 
@@ -62,13 +68,19 @@ def make_inputs(
     q_rope = torch.randn(*shape, problem.rope_dim, generator=generator)
     tokens = []
     for request, length in enumerate(lengths):
-        values = torch.randn(length, problem.latent_dim + problem.rope_dim, generator=generator)
         # The first query token must see the planted key too.
         place = (request * 7 + 3) % max(length - q_len + 1, 1)
-        values[place, : problem.latent_dim] += _planted(problem, length) * direction
-        values[:, : problem.latent_dim] /= latent_scale
-        values[:, problem.latent_dim :] /= rope_scale
-        tokens.append(values.to(stored).to(device))
+        planted = _planted(problem, length) * direction
+        width = problem.latent_dim + problem.rope_dim
+        cached = torch.empty(length, width, dtype=stored, device=device)
+        for start in range(0, length, _BLOCK):
+            values = torch.randn(min(_BLOCK, length - start), width, generator=generator)
+            if start <= place < start + _BLOCK:
+                values[place - start, : problem.latent_dim] += planted
+            values[:, : problem.latent_dim] /= latent_scale
+            values[:, problem.latent_dim :] /= rope_scale
+            cached[start : start + len(values)] = values.to(stored)
+        tokens.append(cached)
     return Inputs(
         q_latent.to(compute).to(device),
         q_rope.to(compute).to(device),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import torch
 
@@ -12,6 +12,11 @@ from mlacheck.decode.layout import local_length, pages_for
 if TYPE_CHECKING:
     from mlacheck.decode.inputs import Inputs
     from mlacheck.decode.problem import DecodeProblem
+
+
+# Integers of an element's size: not every device indexes fp8 tensors.
+_RAW: Final = {1: torch.uint8, 2: torch.int16, 4: torch.int32}
+_MOST_UNMAPPED: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +68,11 @@ def make_shard(
     lengths = tuple(local_length(n, dcp_size, rank) for n in global_lengths)
     counts = [pages_for(n, size) for n in lengths]
     mapped = sum(counts)
-    total = mapped + mapped // 4 + 2
-    first = inputs.tokens[0]
-    nothing = torch.full((total, size, first.shape[1]), float("nan") if poison_unmapped else 0.0)
-    cache = nothing.to(first.dtype).to(first.device)
+    total = mapped + min(mapped // 4, _MOST_UNMAPPED) + 2
+    stored = inputs.tokens[0]
+    raw, device, width = _RAW[stored.dtype.itemsize], stored.device, stored.shape[1]
+    zero, nan = torch.tensor([0.0, float("nan")]).to(stored.dtype).view(raw).tolist()
+    slots = torch.full((total * size, width), nan if poison_unmapped else zero, dtype=raw, device=device)
     generator = torch.Generator().manual_seed(problem.seed + rank)
     order = torch.randperm(total, generator=generator) if shuffle else torch.arange(total)
     table = torch.full((len(lengths), max(*counts, 1)), int(order[-1]), dtype=torch.int32)
@@ -75,19 +81,15 @@ def make_shard(
         own = order[start : start + count]
         start += count
         table[request, :count] = own
-        padded = torch.full((count * size, first.shape[1]), float("nan") if poison_padding else 0.0)
-        block = padded.to(first.dtype).to(first.device)
-        # Byte views: not every device indexes fp8 tensors.
-        block.view(torch.uint8)[:length] = (
-            inputs.tokens[request][rank::dcp_size].contiguous().view(torch.uint8)
-        )
-        pages = block.view(count, size, first.shape[1]).view(torch.uint8)
-        cache.view(torch.uint8)[own.to(first.device)] = pages
+        places = (own[:, None] * size + torch.arange(size)).flatten().to(device)
+        slots.index_copy_(0, places[:length], inputs.tokens[request][rank::dcp_size].view(raw))
+        slots.index_fill_(0, places[length:], nan if poison_padding else zero)
+    cache = slots.view(stored.dtype).view(total, size, width)
     return Shard(
         q_latent=inputs.q_latent,
         q_rope=inputs.q_rope,
         cache=cache,
-        page_table=table.to(first.device),
+        page_table=table.to(device),
         lengths=lengths,
         global_lengths=global_lengths,
         dcp_rank=rank,

@@ -11,7 +11,8 @@ With the symbols of the DeepSeek-V2 paper (arXiv 2405.04434, section 2.1), for h
 and o_{t,i} = W^UV_i o'_{t,i} is the same for every kernel.
 
 On rank r of c only tokens with j mod c = r count. The sums run over blocks of j with a running maximum,
-as in online softmax. Visibility compares token positions, so it shares no mask formula with any kernel.
+as in online softmax, and no more than one block is held in float64. Visibility compares token positions, so
+it shares no mask formula with any kernel.
 """
 
 from __future__ import annotations
@@ -44,28 +45,25 @@ def reference_decode(
 def _decode_request(
     inputs: Inputs, request: int, scale: float, dcp_size: int, rank: int, block: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    latent, rope = inputs.values(request)
     q_latent = inputs.q_latent[request].to(torch.float64)
     q_rope = inputs.q_rope[request].to(torch.float64)
     q_len, heads, _ = q_latent.shape
-    length = latent.shape[0]
-    positions = torch.arange(length, device=latent.device)
-    positions = positions[positions.remainder(dcp_size) == rank]
+    length, device = len(inputs.tokens[request]), q_latent.device
     # Query row i is token length - q_len + i and sees itself and all before it.
-    own = torch.arange(length - q_len, length, device=latent.device)
+    own = torch.arange(length - q_len, length, device=device)
 
-    maximum = torch.full((q_len, heads, 1), float("-inf"), dtype=torch.float64, device=latent.device)
+    maximum = torch.full((q_len, heads, 1), float("-inf"), dtype=torch.float64, device=device)
     total = torch.zeros_like(maximum)
     output = torch.zeros_like(q_latent)
-    for start in range(0, len(positions), block):
-        part = positions[start : start + block]
-        keys, rotated = latent[part], rope[part]
-        scores = (q_latent @ keys.T + q_rope @ rotated.T) * scale
-        hidden = part[None, :] > own[:, None]
+    for start in range(rank, length, block * dcp_size):
+        part = slice(start, min(start + block * dcp_size, length), dcp_size)
+        keys, rotated = inputs.values(request, part)
+        scores = (q_latent @ keys.T).add_(q_rope @ rotated.T).mul_(scale)
+        hidden = torch.arange(part.start, part.stop, dcp_size, device=device)[None, :] > own[:, None]
         scores.masked_fill_(hidden[:, None, :], float("-inf"))
         highest = torch.maximum(maximum, scores.amax(-1, keepdim=True))
         anchor = highest.masked_fill(highest == float("-inf"), 0.0)
-        weights = torch.exp(scores - anchor)
+        weights = scores.sub_(anchor).exp_()
         kept = torch.exp(maximum - anchor)
         total = total * kept + weights.sum(-1, keepdim=True)
         output = output * kept + weights @ keys

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import weakref
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: the decode check itself needs it")
 
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
+from mlacheck.decode import inputs as inputs_module  # noqa: E402
 from mlacheck.decode.inputs import make_inputs  # noqa: E402
 from mlacheck.decode.merge import merge  # noqa: E402
 from mlacheck.decode.pages import make_shard  # noqa: E402
@@ -120,3 +124,59 @@ def test_shards_hold_exactly_the_tokens_of_their_rank(shuffle):
         unmapped = [page for page in range(len(shard.cache)) if page not in mapped]
         assert unmapped
         assert bool(shard.cache[unmapped].isnan().all())
+
+
+class PeakBytes(TorchDispatchMode):
+    """Counts the bytes of living tensors that were made inside."""
+
+    def __init__(self, *known):
+        super().__init__()
+        self.peak = self._living = 0
+        self._seen = {tensor.untyped_storage().data_ptr() for tensor in known}
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        for tensor in result if isinstance(result, tuple | list) else (result,):
+            if isinstance(tensor, torch.Tensor):
+                self._count(tensor.untyped_storage())
+        return result
+
+    def _count(self, storage):
+        pointer = storage.data_ptr()
+        if pointer in self._seen:
+            return
+        self._seen.add(pointer)
+        size = storage.nbytes()
+        self._living += size
+        self.peak = max(self.peak, self._living)
+        weakref.finalize(storage, self._drop, pointer, size)
+
+    def _drop(self, pointer, size):
+        self._seen.discard(pointer)
+        self._living -= size
+
+
+def peak_of(length, block):
+    given = make_inputs(PROBLEM.with_(heads=8, latent_dim=64, rope_dim=16), (length,), CPU)
+    with PeakBytes(given.q_latent, given.q_rope, *given.tokens) as counted:
+        reference_decode(given, 0.2, dcp_size=2, rank=1, block=block)
+    return counted.peak
+
+
+def test_memory_follows_the_block_and_not_the_context():
+    one_block = 256 * (64 + 16) * 8
+    assert peak_of(4096, 256) > one_block
+    assert peak_of(65536, 256) < 1.1 * peak_of(4096, 256) < 5 * one_block
+    assert peak_of(65536, 65536) > 50 * peak_of(65536, 256)
+
+
+def test_inputs_of_a_long_context_are_drawn_in_blocks(monkeypatch):
+    monkeypatch.setattr(inputs_module, "_BLOCK", 16)
+    given = inputs(problem=PROBLEM.with_(latent_dim=512, softmax_scale=192**-0.5))
+    assert [len(tokens) for tokens in given.tokens] == list(LENGTHS)
+    # The planted key lies where it would lie without blocks.
+    along = [
+        (given.values(request)[0] @ given.q_latent[request].double().mean((0, 1))) for request in range(3)
+    ]
+    heavy = [int(scores.argmax()) for scores in along]
+    assert heavy == [(7 * request + 3) % length for request, length in enumerate(LENGTHS)]
