@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 
 @frozen
 class Word:
-    """One word of an argv; what the text leaves open stays verbatim and is named in `unknown`."""
+    """One word of an argv; what the text leaves open stays verbatim and is named in `unknown`.
+
+    `start` and `end` are where its spelling stands in `Document.text`, quotes included: replacing these
+    characters replaces the word. A word put together from several places, or by the reader, has none: -1.
+    """
 
     text: str
     line: int = 1
@@ -25,6 +29,21 @@ class Word:
     raw: str = ""
     # A flag that the entry point itself puts before its positional model; never written back.
     implied: bool = False
+    start: int = -1
+    end: int = -1
+    # Variables that it came through; its place is then where they get it, and others may read that too.
+    via: tuple[str, ...] = ()
+    # How words are set apart where it stands: `shell` (blanks), `item` (a line of a YAML list), `flow`
+    # (a list in brackets: YAML, JSON, TOML, Python, Dockerfile), `map` (key or value of a YAML mapping).
+    style: str = "shell"
+    # Quotes around the text that it is a part of, outermost first: `single` and `double` are the shell's,
+    # `yaml-plain`, `yaml-single`, `yaml-double`, `yaml-block`, `json`, `toml`, `python` the file's.
+    within: tuple[str, ...] = ()
+
+    @property
+    def editable(self) -> bool:
+        """Tell whether the word stands in the text as this command's own: it can be edited in place."""
+        return self.start >= 0 and not self.via and not self.unknown
 
 
 @frozen
@@ -68,6 +87,19 @@ class LaunchCommand:
     wrappers: tuple[Wrapper, ...] = ()
     # Index in `prefix` of the container image, None outside `docker run`.
     image_at: int | None = None
+    # The statement in `Document.text`: where words can be added is after its last word. -1 when generated.
+    start: int = -1
+    end: int = -1
+    # What the file says of the machine: a node selector, a resource limit, a job's nodes.
+    gpu: str | None = None
+    gpu_count: int | None = None
+    nodes: int | None = None
+    # The branches that lead to this variant of the command; empty when the file has only one.
+    variant: tuple[str, ...] = ()
+    # Variables that the file gives a default for, and the default: `TP=8` for `${TP:-8}`.
+    assumed: tuple[str, ...] = ()
+    # The role, container or service that runs it, as the file names it.
+    label: str = ""
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -93,8 +125,22 @@ class LaunchProblem:
 
 
 @frozen
+class Document:
+    """The text that places count in: decoded, newlines as they stand, no byte order mark.
+
+    `bom + text.encode(encoding)` gives the bytes of the file back.
+    """
+
+    text: str
+    file: str | None = None
+    encoding: str = "utf-8"
+    bom: bytes = b""
+
+
+@frozen
 class LaunchResult:
     """The launch commands of a text, and the problems found on the way."""
 
     commands: tuple[LaunchCommand, ...] = ()
     problems: tuple[LaunchProblem, ...] = ()
+    document: Document = Document("")

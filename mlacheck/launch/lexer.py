@@ -39,11 +39,11 @@ class LexError(Exception):
 class Origin:
     """Places in a text by offset; the text may stand inside another one (the string of `bash -c`)."""
 
-    __slots__ = ("_column", "_line", "_parent", "_segments", "_starts")
+    __slots__ = ("_column", "_line", "_parent", "_segments", "_starts", "_text")
 
     def __init__(self, text: str, line: int = 1, column: int = 1) -> None:
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
-        self._line, self._column = line, column
+        self._line, self._column, self._text = line, column, text
         self._parent: Origin | None = None
         self._segments: tuple[tuple[int, int, bool], ...] = ()
 
@@ -52,6 +52,22 @@ class Origin:
         origin = Origin("")
         origin._parent, origin._segments = self, segments
         return origin
+
+    def spelled(self, start: int, end: int) -> str:
+        """Give the characters of the outermost text between two offsets in it."""
+        return self._parent.spelled(start, end) if self._parent is not None else self._text[start:end]
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Give two offsets as offsets in the outermost text, -1 when what is between is in pieces there."""
+        if self._parent is None:
+            return start, end
+        at = bisect_right([segment[0] for segment in self._segments], start) - 1
+        if at < 0 or not self._segments[at][2]:
+            return -1, -1
+        if at + 1 < len(self._segments) and self._segments[at + 1][0] < end:
+            return -1, -1
+        inner, outer, _ = self._segments[at]
+        return self._parent.span(outer + start - inner, outer + end - inner)
 
     def place(self, offset: int) -> tuple[int, int]:
         """Give line and column, both from 1."""

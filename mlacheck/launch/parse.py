@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mlacheck.launch.command import LaunchProblem, LaunchResult
+from mlacheck.frozen import replace
+from mlacheck.launch.command import Document, LaunchProblem, LaunchResult
 from mlacheck.launch.expansion import Field, quote
 from mlacheck.launch.finder import ASSIGNMENT, Environment
 from mlacheck.launch.frame import Frame, Line
@@ -32,7 +33,7 @@ def parse_text(
     origin = Origin(text, line, column)
     problem = _unreadable(text, origin)
     if problem is not None:
-        return LaunchResult(problems=(problem,))
+        return LaunchResult(problems=(problem,), document=Document(text, file))
     text = text.replace("\r\n", "\n")
     reader = Reader(default_engine, file)
     try:
@@ -44,7 +45,7 @@ def parse_text(
             "write the command plainly",
             (line, column),
         )
-    return _result(reader, (line, column))
+    return replace(_result(reader, (line, column)), document=Document(text, file))
 
 
 def parse_bytes(data: bytes, *, default_engine: str = "sglang", file: str | None = None) -> LaunchResult:

@@ -209,4 +209,8 @@ class Reader:
 
 
 def _word(given: Field, origin: Origin) -> Word:
-    return Word(given.text, *origin.place(given.start), given.unknown, given.splits, given.raw)
+    place = origin.place(given.start)
+    start, end = origin.span(given.start, given.start + len(given.raw))
+    if origin.spelled(start, end) != given.raw:
+        start = end = -1
+    return Word(given.text, *place, given.unknown, given.splits, given.raw, start=start, end=end)

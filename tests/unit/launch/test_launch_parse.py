@@ -416,3 +416,16 @@ def test_bytes_with_a_byte_order_mark():
 def test_any_text_gives_commands_or_problems(text):
     result = parse_text("sglang serve " + text)
     assert result.commands or result.problems
+
+
+def test_words_say_where_they_stand():
+    text = f"x=1\n{SGL} --path 'a b' --tp \"8\" --n=$N"
+    command = parse_text(text).commands[0]
+    assert [text[word.start : word.end] for word in command.words] == [
+        "--path",
+        "'a b'",
+        "--tp",
+        '"8"',
+        "--n=$N",
+    ]
+    assert [word.editable for word in command.words] == [True, True, True, True, False]
