@@ -11,13 +11,14 @@ from mlacheck.decode.backend import lacks_parameters
 from mlacheck.decode.contract import row_names
 from mlacheck.decode.limits import limit_for
 from mlacheck.decode.row import FAILS, NOT_RUN, PASSES, UNSUPPORTED, WRONG, Row
-from mlacheck.decode.trial import Convention, Measured, Setting, measure
+from mlacheck.decode.trial import Convention, Measured, Setting, TeamLostError, measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mlacheck.decode.backend import Backend, Gpu
     from mlacheck.decode.problem import DecodeProblem
+    from mlacheck.decode.trial import Team
 
 # A base that fits must fit this much better than the other one.
 _SEPARATION: Final = 10
@@ -35,12 +36,15 @@ class Contract:
         gpu: Gpu | None,
         device: torch.device,
         convention: Convention,
+        team: Team | None = None,
     ) -> None:
         self._problem = problem
         self._backend = backend
         self._gpu = gpu
         self._device = device
         self._convention = convention
+        self._team = team
+        self._lost: str | None = None
         self._even: Measured | None = None
         self._rows: dict[str, Callable[[str], Row]] = {
             "runs": self._runs,
@@ -71,18 +75,23 @@ class Contract:
             yield row
             if name == "runs" and row.state != PASSES:
                 stopped = "the kernel did not run"
+            elif self._lost is not None:
+                stopped = self._lost
             elif row.state == FAILS and self._device.type == "cuda" and (lost := _context_lost()):
                 stopped = f"the GPU context is lost after {name!r}: {lost}"
 
     def _row(self, name: str) -> Row:
         try:
             return self._rows[name](name)
+        except TeamLostError as error:
+            self._lost = str(error)
+            return Row(name, FAILS, detail=str(error))
         except Exception as error:  # noqa: BLE001 - whatever a kernel raises is the row's cause
             return Row(name, FAILS, detail=_cause(error))
 
     def _measure(self, lengths: tuple[int, ...], **changes: object) -> Measured:
         setting = Setting(**{"lengths": lengths, "dcp_size": self._problem.dcp_size, **changes})  # type: ignore[arg-type]
-        return measure(self._backend, self._problem, setting, self._convention, self._device)
+        return measure(self._backend, self._problem, setting, self._convention, self._device, self._team)
 
     def _measured(self) -> Measured:
         if self._even is None:

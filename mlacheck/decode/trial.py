@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 
@@ -15,6 +15,7 @@ from mlacheck.decode.reference import reference_decode
 
 if TYPE_CHECKING:
     from mlacheck.decode.backend import Backend, Decoded
+    from mlacheck.decode.inputs import Inputs
     from mlacheck.decode.problem import DecodeProblem
 
 
@@ -51,6 +52,7 @@ class Measured:
     named_base: str | None
     merged: float | None
     empty: str  # what rows that see no token hold
+    exchanged: dict[str, float]  # error after each way to merge with collectives, when a team ran it
 
     @property
     def base(self) -> str | None:
@@ -64,38 +66,41 @@ class Measured:
         return min(self.lse_by_base.values()) if self.lse_by_base else None
 
 
+class TeamLostError(RuntimeError):
+    """A process of the team ended or no longer answers: nothing more can be decoded with it."""
+
+
+class Team(Protocol):
+    """Processes that decode one rank or several each, and merge with the engine's collectives."""
+
+    def decode(
+        self, problem: DecodeProblem, setting: Setting, convention: Convention, inputs: Inputs
+    ) -> tuple[list[Decoded], dict[str, torch.Tensor]]:
+        """Give every rank's result in order, and the merged output of each way to merge by its name."""
+
+
 def measure(
-    backend: Backend, problem: DecodeProblem, setting: Setting, convention: Convention, device: torch.device
+    backend: Backend,
+    problem: DecodeProblem,
+    setting: Setting,
+    convention: Convention,
+    device: torch.device,
+    team: Team | None = None,
 ) -> Measured:
-    """Run one trial; raises whatever the kernel raises."""
-    inputs = make_inputs(
-        problem,
-        setting.lengths,
-        device,
-        q_len=setting.q_len,
-        latent_scale=setting.latent_scale,
-        rope_scale=setting.rope_scale,
-        salt=sum(setting.lengths) + setting.q_len,
-    )
+    """Run one trial, its ranks by a team or one after another here; raises whatever the kernel raises."""
+    inputs = draw_inputs(problem, setting, device)
     scale, ranks = problem.softmax_scale, setting.dcp_size
-    decoded, wanted = [], []
-    for rank in range(ranks):
-        shard = make_shard(
-            problem,
-            inputs,
-            dcp_size=ranks,
-            rank=rank,
-            shuffle=setting.shuffle,
-            poison_unmapped=setting.poison_unmapped,
-            poison_padding=setting.poison_padding,
-        )
-        decoded.append(_checked(backend.decode(shard), shard.q_latent.shape))
-        wanted.append(reference_decode(inputs, scale, dcp_size=ranks, rank=rank))
+    exchanged: dict[str, torch.Tensor] = {}
+    if team is None:
+        decoded = [decode_rank(backend, problem, setting, inputs, rank) for rank in range(ranks)]
+    else:
+        decoded, exchanged = team.decode(problem, setting, convention, inputs)
+    wanted = [reference_decode(inputs, scale, dcp_size=ranks, rank=rank) for rank in range(ranks)]
     outputs = [
         vector_error(got.out, out, lse > -math.inf) for got, (out, lse) in zip(decoded, wanted, strict=True)
     ]
     lses = [got.lse for got in decoded if got.lse is not None]
-    by_base, not_finite, merged = None, 0, None
+    by_base, not_finite, merged, by_collective = None, 0, None, {}
     if len(lses) == ranks:
         got_lse, want_lse = torch.stack(lses).double(), torch.stack([lse for _, lse in wanted])
         seen = want_lse > -math.inf
@@ -111,7 +116,9 @@ def measure(
                 lse_base=base,
                 empty_ranks=convention.empty_ranks,
             )
-            merged = vector_error(result.to(decoded[0].out.dtype), full[0], full[1] > -math.inf)
+            seen = full[1] > -math.inf
+            merged = vector_error(result.to(decoded[0].out.dtype), full[0], seen)
+            by_collective = {way: vector_error(out, full[0], seen) for way, out in exchanged.items()}
     return Measured(
         output=max(outputs),
         worst_rank=outputs.index(max(outputs)),
@@ -120,7 +127,37 @@ def measure(
         named_base=decoded[0].lse_base,
         merged=merged,
         empty=_empty_rows(decoded, [lse for _, lse in wanted]),
+        exchanged=by_collective,
     )
+
+
+def draw_inputs(problem: DecodeProblem, setting: Setting, device: torch.device) -> Inputs:
+    """Draw the inputs of a trial; every process draws the same."""
+    return make_inputs(
+        problem,
+        setting.lengths,
+        device,
+        q_len=setting.q_len,
+        latent_scale=setting.latent_scale,
+        rope_scale=setting.rope_scale,
+        salt=sum(setting.lengths) + setting.q_len,
+    )
+
+
+def decode_rank(
+    backend: Backend, problem: DecodeProblem, setting: Setting, inputs: Inputs, rank: int
+) -> Decoded:
+    """Decode one rank's shard of a trial."""
+    shard = make_shard(
+        problem,
+        inputs,
+        dcp_size=setting.dcp_size,
+        rank=rank,
+        shuffle=setting.shuffle,
+        poison_unmapped=setting.poison_unmapped,
+        poison_padding=setting.poison_padding,
+    )
+    return _checked(backend.decode(shard), shard.q_latent.shape)
 
 
 def vector_error(got: torch.Tensor, want: torch.Tensor, seen: torch.Tensor) -> float:
