@@ -13,6 +13,7 @@ from mlacheck.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from mlacheck.finding import Report
     from mlacheck.probes.model import ModelConfig, ModelProblem
@@ -34,6 +35,7 @@ class Cases:
     """Keeps one session for each kind of target, so that thousands of cases share what they can."""
 
     remedies: bool = False
+    extra_rules: tuple[Path, ...] = ()
     _sessions: dict[tuple[Any, ...], Session] = field(default_factory=dict)
     _models: dict[str, ModelConfig | ModelProblem] = field(default_factory=dict)
 
@@ -85,6 +87,7 @@ class Cases:
                 model=model,
                 env=env,
                 remedies=self.remedies,
+                extra_rules=self.extra_rules,
                 model_beside=beside,
                 _models=self._models,
             )

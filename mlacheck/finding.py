@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Final
 
-from mlacheck.frozen import frozen
+from mlacheck.frozen import frozen, replace
 
 LEVELS: Final = ("info", "warning", "error")
 
 # Phases in which the engine itself refuses to start; in the others it boots and then dies or decodes wrongly.
 START_UP_PHASES: Final = ("argparse", "resolve", "topology", "environment", "backend-factory", "backend-init")
+
+# Origin of a resolved value that too much is open for.
+NOT_KNOWN: Final = "not known"
 
 
 @frozen
@@ -51,6 +54,12 @@ class Finding:
     source: str | None = None
     evidence: tuple[str, ...] = ()
     confirm: str | None = None
+    # The rule in general, for those who meet it first in this finding.
+    title: str = ""
+    explain: str = ""
+    # What silenced it: comment, option or baseline; and the reason that was given.
+    suppressed_by: str | None = None
+    suppressed_reason: str | None = None
 
 
 @frozen
@@ -100,3 +109,26 @@ class Report:
     not_checked: tuple[str, ...]
     decode: tuple[dict[str, object], ...] = ()
     problems: tuple[Problem, ...] = ()
+    # Engine and words without layout and quoting: what a baseline and fingerprints know the command by.
+    normalised: str = ""
+    # Without an error the verdict is unknown: something that the findings do not show is not settled.
+    unsure: bool = False
+    # Every possible world has an error, if not the same one.
+    fails_everywhere: bool = False
+
+    @property
+    def live(self) -> tuple[Finding, ...]:
+        """The findings that nothing silences."""
+        return tuple(finding for finding in self.findings if not finding.suppressed)
+
+
+def judged(report: Report) -> Report:
+    """Give a report the verdict that its live findings, undecided rules and open ends make."""
+    levels = {finding.level for finding in report.live}
+    if "error" in levels or report.fails_everywhere:
+        verdict = "error"
+    elif report.unsure or any(one.level == "error" for one in report.undecided):
+        verdict = "unknown"
+    else:
+        verdict = "warning" if "warning" in levels else "ok"
+    return report if verdict == report.verdict else replace(report, verdict=verdict)

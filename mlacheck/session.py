@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mlacheck.finding import Location, Problem
+from mlacheck.finding import Location, Problem, judged
 from mlacheck.frozen import replace
 from mlacheck.probes.model import ModelConfig, ModelProblem, find_model
 from mlacheck.probes.target import LaunchHints, TargetFlags, resolve_target
@@ -43,9 +43,9 @@ class Session:
         report = self.checker(command).check(command, options, id_=id_)
         problems = tuple(problems)
         told = [Problem(one.kind, one.message, one.hint, Location(one.line, one.column)) for one in problems]
-        if any(one.level == "error" for one in problems) and report.verdict != "error":
+        if any(one.level == "error" for one in problems):
             # Part of the text was not understood, so what was checked may not be what will run.
-            report = replace(report, verdict="unknown")
+            report = judged(replace(report, unsure=True))
         return replace(report, problems=(*told, *report.problems)) if told else report
 
     def checker(self, command: LaunchCommand) -> Checker:

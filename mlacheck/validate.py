@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
+from mlacheck.builtin import BROKEN, DISAGREEMENT
 from mlacheck.engines import Grammar
 from mlacheck.evaluation import Evaluation, known_or_none
 from mlacheck.facts import UNKNOWN, Possible, is_known, one_of
-from mlacheck.finding import Finding, Location, Problem, Remedy, Report, Resolved, Undecided
+from mlacheck.finding import (
+    NOT_KNOWN,
+    Finding,
+    Location,
+    Problem,
+    Remedy,
+    Report,
+    Resolved,
+    Undecided,
+    judged,
+)
 from mlacheck.frozen import frozen, replace
+from mlacheck.launch.expansion import quote
 from mlacheck.probes.config import first_value
 from mlacheck.probes.model import ModelProblem
-from mlacheck.refusal import refusal_findings
+from mlacheck.refusal import corrected, refusal_findings
 from mlacheck.remedies.search import search
 from mlacheck.remedies.write import write_edit
 from mlacheck.ruleset.machine import show
@@ -173,15 +185,18 @@ class _Check:
             findings, undecided, resolved = self._evaluate(self.facts)
         elif self.checkable:
             findings, undecided, resolved = self._merge(worlds)
-        resolved = {name: Resolved(known_or_none(one.value), one.origin) for name, one in resolved.items()}
-        parse = refusal_findings(self.refusals, self.grammar, self._location)
+        resolved = {
+            name: Resolved(known_or_none(one.value), NOT_KNOWN if one.value is UNKNOWN else one.origin)
+            for name, one in resolved.items()
+        }
+        parse = refusal_findings(self.refusals, self.grammar, self._location, self._correct)
         if parse:
             findings = [replace(finding, engine_stops_here=False) for finding in findings]
             undecided = []
         findings = [*parse, *findings, *self._target_findings()]
         if self.target.extrapolated:
             findings = [replace(finding, extrapolated=True) for finding in findings]
-        return Report(
+        report = Report(
             id=id_,
             command=self.command.text,
             file=self.command.source.file,
@@ -190,13 +205,31 @@ class _Check:
             engine_version=self.target.engine_version,
             target={**self.checker.summary, "model": self.model.name if self.model else None},
             assumptions=tuple(self.assumptions),
-            verdict=self._verdict(findings, undecided),
+            verdict="",
             findings=tuple(findings),
             resolved=resolved,
             undecided=tuple(undecided),
             not_checked=self._not_checked(),
             problems=self._problems(),
+            normalised=self._normalised(),
+            unsure=self._unsure(),
+            fails_everywhere=self.fails_everywhere,
         )
+        return judged(report)
+
+    def _correct(self, problem: ArgumentProblem, suggestion: str) -> tuple[str | None, str | None]:
+        """Put a suggestion, and the first ones of the other refusals, into the line and check that."""
+        if not self.options.remedies:
+            return None, None
+        others = [
+            (one, one.suggestions[0]) for one in self.refusals if one.suggestions and one is not problem
+        ]
+        command = corrected(self.command, [(problem, suggestion), *others])
+        check = _Check(self.checker, command, replace(self.options, remedies=False))
+        if check.refusals:
+            return None, None
+        errors = [finding.id for finding in check.report(None).findings if finding.level == "error"]
+        return command.text, f"that line still has {', '.join(dict.fromkeys(errors))}" if errors else None
 
     def _worlds(self) -> list[dict[str, object]]:
         worlds = self.compiled.program.worlds
@@ -274,6 +307,8 @@ class _Check:
             source=step.source or None,
             evidence=step.evidence,
             confirm=step.confirm or None,
+            title=step.title,
+            explain=step.explain,
         )
 
     def _location(self, index: int) -> Location | None:
@@ -317,33 +352,19 @@ class _Check:
 
     def _target_findings(self) -> list[Finding]:
         """Say where sources of the target disagree, and where an installation cannot be what it claims."""
-        findings = [
-            Finding("MLA598", "target-disagreement", "info", "environment", one.message)
-            for one in self.target.disagreements
-        ]
+        findings = [DISAGREEMENT.finding(one.message) for one in self.target.disagreements]
         if self.target.broken is not None:
             remedy = Remedy("none", self.target.broken.hint)
-            findings.append(
-                Finding(
-                    "MLA599",
-                    "broken-install",
-                    "warning",
-                    "environment",
-                    self.target.broken.message,
-                    remedies=(remedy,),
-                )
-            )
+            findings.append(BROKEN.finding(self.target.broken.message, remedies=(remedy,)))
         return findings
 
-    def _verdict(self, findings: Sequence[Finding], undecided: Sequence[Undecided]) -> str:
-        levels = {finding.level for finding in findings}
-        if "error" in levels or self.fails_everywhere:
-            return "error"
-        open_ = any(one.level == "error" for one in undecided)
+    def _normalised(self) -> str:
+        env = (f"{name}={quote(value)}" for name, value in sorted(self.command.env.items()))
+        return " ".join((*env, self.command.engine, *map(quote, self.command.argv)))
+
+    def _unsure(self) -> bool:
         guessed = self.target.extrapolated or self.target.assumed or self.model_missing
-        if open_ or guessed or self.target.problems or self._lost_words():
-            return "unknown"
-        return "warning" if "warning" in levels else "ok"
+        return guessed or bool(self.target.problems) or self._lost_words()
 
     def _lost_words(self) -> bool:
         return any(word.unknown and word.splits for word in self.command.words)

@@ -70,16 +70,16 @@ def show(engine: str, name: str) -> None:
             return
     import difflib  # only for a name that is not there
 
-    from mlacheck.refusal import PARSE_IDS  # only for a name that no rule has
+    from mlacheck.builtin import BUILTINS  # only for a name that no rule has
 
-    parse = next((kind for kind, id_ in PARSE_IDS.items() if name.lower() in {id_.lower(), kind}), None)
-    if parse is not None:
-        click.echo(f"{PARSE_IDS[parse]} {parse}: the engine's own argument parser refuses the line.")
-        click.echo(
-            f"It comes from the recorded options of each version, rules/{engine}/flags, not from a rule."
-        )
-        return
+    for one in BUILTINS:
+        if name.lower() in {one.id.lower(), one.slug}:
+            click.echo(f"{one.id} {one.slug}: {one.title} ({one.level}, {one.phase})")
+            if one.phase == "argparse":
+                click.echo(f"It comes from the recorded options of each version, rules/{engine}/flags.")
+            return
     names = [key for _, _, rule in rules for key in (rule.id, rule.slug)]
+    names += [key for one in BUILTINS for key in (one.id, one.slug)]
     close = difflib.get_close_matches(name, names, n=3)
     hint = f"; did you mean {' or '.join(close)}?" if close else "; `mlacheck rules list` names them all"
     click.echo(f"error: no rule {name!r}{hint}", err=True)

@@ -10,6 +10,7 @@ import click
 
 from mlacheck.cli import exit as codes
 from mlacheck.cli.options import parse_env, target_options
+from mlacheck.cli.output import OutputError, output_options, pair, write_reports
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,9 +44,7 @@ UNREADABLE: Final = frozenset(
     type=click.Path(dir_okay=False),
     help="A rule file of your own; repeatable.",
 )
-@click.option(
-    "--format", "format_", type=click.Choice(["text", "json", "jsonl"]), default="text", show_default=True
-)
+@output_options
 @click.option(
     "--fail-on", type=click.Choice(["error", "warning", "info"]), default="error", show_default=True
 )
@@ -63,7 +62,6 @@ UNREADABLE: Final = frozenset(
     default=None,
     help="Search for corrected lines (default: yes, not for --cases).",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Show every resolved value and undecided rule.")
 def command(**given: Any) -> None:
     """Check launch lines: would they boot, and decode correctly.
 
@@ -85,18 +83,23 @@ def _run(
     exit_zero: bool,
     strict: bool,
     allow_empty: bool,
+    formats: Sequence[str],
+    outputs: Sequence[str],
     **given: Any,
 ) -> int:
+    pairs = pair(formats, outputs, "text" if cases is None else "jsonl")
     if sum((text is not None, cases is not None, bool(words))) != 1:
         raise click.UsageError("give exactly one of --args TEXT, -- COMMAND..., and --cases FILE")
+    from mlacheck.report.writers import Style  # not needed for --help
     from mlacheck.ruleset.error import RuleError  # rules are read only now
 
     try:
         if cases is not None:
             from mlacheck.cli.cases import check_cases  # only for --cases
 
+            style = Style(given["verbose"], given["quiet"], fail_on, strict)
             return check_cases(
-                cases, fail_on=fail_on, strict=strict, exit_zero=exit_zero, remedies=bool(given["remedies"])
+                cases, pairs, style, exit_zero=exit_zero, remedies=bool(given["remedies"]), extra=extra
             )
         result = _launch(text, words, given["engine"])
         if not result.commands:
@@ -105,10 +108,11 @@ def _run(
                 return codes.USAGE
             return codes.OK if allow_empty else codes.NOTHING
         reports, ran = _reports(result, extra, given)
-    except RuleError as error:
+        style = Style(given["verbose"], given["quiet"], fail_on, strict, complete=ran)
+        write_reports(reports, pairs, style)
+    except (RuleError, OutputError) as error:
         click.echo(f"error: {error}", err=True)
         return codes.USAGE
-    _write(reports, given["format_"], verbose=given["verbose"])
     return codes.exit_code(reports, fail_on=fail_on, strict=strict, exit_zero=exit_zero, not_run=not ran)
 
 
@@ -171,22 +175,3 @@ def _reports(result: LaunchResult, extra: Sequence[str], given: dict[str, Any]) 
             ran = ran and done
         reports.append(report)
     return reports, ran
-
-
-def _write(reports: Sequence[Report], format_: str, *, verbose: bool) -> None:
-    if format_ == "text":
-        from mlacheck.report.text import write_text  # only for text
-
-        write_text(reports, sys.stdout, verbose=verbose)
-        return
-    from mlacheck.report.json_ import to_dict, to_json  # only for JSON
-
-    if format_ == "jsonl":
-        for report in reports:
-            click.echo(to_json(report))
-    elif len(reports) == 1:
-        click.echo(to_json(reports[0], indent=2))
-    else:
-        import json  # same
-
-        click.echo(json.dumps([to_dict(report) for report in reports], indent=2, default=str))

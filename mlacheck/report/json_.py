@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mlacheck.finding import Finding, Location, Remedy, Report
+    from mlacheck.report.writers import Style
 
 SCHEMA_VERSION = 1
+
+
+def write_json(reports: Sequence[Report], stream: TextIO, _: Style) -> None:
+    """Write one object, or a list of several."""
+    data = [to_dict(report) for report in reports]
+    text = json.dumps(data[0] if len(data) == 1 else data, indent=2, default=_plain)
+    stream.write(f"{text}\n")
+
+
+def write_jsonl(reports: Sequence[Report], stream: TextIO, _: Style) -> None:
+    """Write one object a line."""
+    stream.writelines(f"{to_json(report)}\n" for report in reports)
 
 
 def to_json(report: Report, *, indent: int | None = None) -> str:
@@ -56,6 +71,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "engine_message": finding.engine_message,
         "extrapolated": finding.extrapolated,
         "suppressed": finding.suppressed,
+        "suppressed_by": finding.suppressed_by,
+        "suppressed_reason": finding.suppressed_reason,
         "remedies": [_remedy(remedy) for remedy in finding.remedies],
         "source": finding.source,
         "evidence": finding.evidence,

@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final, TextIO, TypeAlias
 
+from mlacheck.builtin import INPUT
+from mlacheck.finding import NOT_KNOWN
+from mlacheck.report.layout import width_of, wrap, wrap_command
+from mlacheck.report.place import place, relative, shown
+from mlacheck.report.summary import counted, summary
 from mlacheck.ruleset.machine import show
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from mlacheck.finding import Finding, Report
+    from mlacheck.finding import Finding, Report, Resolved
+    from mlacheck.report.writers import Style
 
 # A line in pieces of one style each; rich is loaded only where there is a terminal to show styles.
 Line: TypeAlias = tuple[tuple[str, str], ...]
@@ -37,23 +43,17 @@ _LATER: Final = {
 }
 
 
-def write_text(reports: Iterable[Report], stream: TextIO, *, verbose: bool = False) -> None:
+def write_text(reports: Sequence[Report], stream: TextIO, style: Style) -> None:
     """Write reports for a person: in colour on a terminal that wants it, plain elsewhere."""
     write = _styled_writer(stream) if _wants_colour(stream) else _plain_writer(stream)
-    counts = {"error": 0, "warning": 0, "info": 0}
-    undecided = commands = 0
+    width = width_of(stream)
     for report in reports:
-        commands += 1
-        undecided += len(report.undecided)
-        for finding in report.findings:
-            counts[finding.level] += 1
-        for line in _report(report, verbose=verbose):
+        if style.quiet and report.verdict == "ok" and not report.live:
+            continue
+        for line in _Page(report, style, width).lines():
             write(line)
-    told = ", ".join(
-        f"{number} {level}{'s' if number != 1 else ''}" for level, number in counts.items() if number
-    )
-    tail = f"; {undecided} rule{'s' if undecided != 1 else ''} undecided" if undecided else ""
-    write(_line(f"checked {commands} command{'s' if commands != 1 else ''}: {told or 'no findings'}{tail}"))
+    if not style.quiet:
+        write(_line(summary(reports)))
 
 
 def _wants_colour(stream: TextIO) -> bool:
@@ -81,111 +81,153 @@ def _styled_writer(stream: TextIO) -> Callable[[Line], None]:
     return write
 
 
-def _report(report: Report, *, verbose: bool) -> Iterator[Line]:
-    yield _head(report)
-    for assumption in report.assumptions:
-        yield _line(f"  assumed: {assumption}", "dim")
-    for problem in report.problems:
-        place = (
-            f" (line {problem.location.line}, column {problem.location.column})" if problem.location else ""
+class _Page:
+    """The lines of one report."""
+
+    def __init__(self, report: Report, style: Style, width: int) -> None:
+        self.report, self.width = report, width
+        self.verbose, self.quiet = style.verbose, style.quiet
+
+    def lines(self) -> Iterator[Line]:
+        report = self.report
+        yield from self._head()
+        if not self.quiet:
+            for assumption in report.assumptions:
+                yield from self._text(f"assumed: {assumption}", "  ", "dim")
+        for problem in report.problems:
+            place = problem.location
+            where = f" (line {place.line}, column {place.column})" if place else ""
+            yield from self._text(f"{problem.message}{where}", "  ", "yellow")
+            yield from self._text(problem.hint, "    ")
+        if not self.quiet:
+            yield from self._resolved()
+        for finding in report.live:
+            yield _line("")
+            yield from self._finding(finding)
+        if not self.quiet:
+            yield from self._silenced()
+            yield from self._boundary()
+        for row in report.decode:
+            yield from self._decode_row(row)
+        yield _line("")
+
+    def _text(self, text: str, indent: str, style: str = "", hanging: str = "  ") -> Iterator[Line]:
+        for line in wrap(text, self.width, indent, indent + hanging):
+            yield _line(line, style)
+
+    def _styled(self, head: str, text: str, indent: str, style: str) -> Iterator[Line]:
+        """Write text whose first word, the head, has a style of its own."""
+        first, *rest = wrap(f"{head} {text}", self.width, indent, indent + "  ")
+        yield (indent, ""), (head, style), (first[len(indent) + len(head) :], "")
+        for line in rest:
+            yield _line(line)
+
+    def _head(self) -> Iterator[Line]:
+        report, target = self.report, self.report.target
+        gpu = target.get("gpu") or ("unknown GPU" if target.get("sm") is None else "")
+        sm = f" (SM{target['sm']})" if target.get("sm") else ""
+        count = f"{target['gpu_count']}x " if target.get("gpu_count") else ""
+        flashinfer = target.get("flashinfer")
+        parts = [
+            f"{report.engine} {report.engine_version or 'version unknown'}",
+            "FlashInfer unknown" if flashinfer is None else f"FlashInfer {flashinfer}",
+            f"{count}{gpu}{sm}",
+        ]
+        if target.get("model"):
+            parts.append(str(target["model"]))
+        line = f":{report.location.line}" if report.location else ""
+        where = [f"{relative(report.file)}{line}"] if report.file else []
+        # A file that could not be read has no target.
+        text = "  ".join([*where, *([" · ".join(parts)] if report.command else [])])
+        yield from self._styled(report.verdict.upper(), f" {text}", "", _STYLES[report.verdict])
+
+    def _resolved(self) -> Iterator[Line]:
+        resolved = self.report.resolved
+        shown = [name for name in (resolved if self.verbose else _RUNS) if name in resolved]
+        if not shown:
+            return
+        yield _line("  would run:")
+        width = max(len(name) for name in shown)
+        for name in shown:
+            yield from self._row(name.ljust(width), resolved[name])
+
+    def _row(self, name: str, one: Resolved) -> Iterator[Line]:
+        value = "unknown" if one.origin == NOT_KNOWN else "-" if one.value is None else show(one.value)
+        origin = "" if one.origin == NOT_KNOWN else one.origin
+        head = f"    {name}  "
+        if len(head) + len(value) + len(origin) + 2 <= self.width or not origin:
+            yield (head, ""), (value.ljust(14), "bold"), (f"  {origin}" if origin else "", "dim")
+            return
+        for number, line in enumerate(wrap(value, self.width, head)):
+            yield (line[: len(head)] if not number else " " * len(head), ""), (line[len(head) :], "bold")
+        yield from self._text(origin, " " * len(head) + "  ", "dim", "")
+
+    def _finding(self, finding: Finding) -> Iterator[Line]:
+        yield from self._styled(
+            f"{finding.level}[{finding.id}]", finding.message, "  ", _STYLES[finding.level]
         )
-        yield _line(f"  {problem.message}{place}", "yellow")
-        yield _line(f"    {problem.hint}")
-    yield from _resolved(report, verbose=verbose)
-    for finding in report.findings:
-        yield _line("")
-        yield from _finding(report, finding, verbose=verbose)
-    yield from _boundary(report, verbose=verbose)
-    for row in report.decode:
-        yield _decode_row(row)
-    yield _line("")
+        notes = [_STOPS] if finding.engine_stops_here else []
+        if finding.phase in _LATER:
+            notes.append(_LATER[finding.phase])
+        if finding.extrapolated:
+            notes.append("extrapolated from the nearest recorded version")
+        if finding.phase != INPUT and not self.quiet:
+            yield from self._text(f"when: {', '.join((finding.phase, *notes))}", "    ", "dim")
+        if finding.location and self.report.file:
+            yield _line(f"    at: {shown(place(self.report, finding))}", "dim")
+        if self.quiet:
+            return
+        if finding.because:
+            yield _line("    because:", "dim")
+            for because in finding.because:
+                yield from self._text(because, "      ", "dim")
+        for remedy in finding.remedies:
+            cost = f" ({remedy.cost})" if remedy.cost else ""
+            yield from self._text(f"fix: {remedy.text}{cost}", "    ", "green")
+            if remedy.command:
+                for line in wrap_command(remedy.command, self.width, "      "):
+                    yield _line(line)
+        if finding.confirm and self.verbose:
+            yield from self._text(f"would confirm it: {finding.confirm}", "    ", "dim")
+        if finding.source:
+            proof = "  " + ", ".join(finding.evidence) if finding.evidence else ""
+            yield from self._text(f"source: {finding.source}{proof}", "    ", "dim")
 
+    def _silenced(self) -> Iterator[Line]:
+        silenced = [finding for finding in self.report.findings if finding.suppressed]
+        if silenced:
+            yield _line("")
+        for finding in silenced:
+            why = f": {finding.suppressed_reason}" if finding.suppressed_reason else ""
+            text = f"suppressed: {finding.level}[{finding.id}] {finding.slug} by {finding.suppressed_by}{why}"
+            yield from self._text(text, "  ", "dim")
 
-def _head(report: Report) -> Line:
-    target = report.target
-    gpu = target.get("gpu") or ("unknown GPU" if target.get("sm") is None else "")
-    sm = f" (SM{target['sm']})" if target.get("sm") else ""
-    count = f"{target['gpu_count']}x " if target.get("gpu_count") else ""
-    flashinfer = target.get("flashinfer")
-    parts = [
-        f"{report.engine} {report.engine_version or 'version unknown'}",
-        "FlashInfer unknown" if flashinfer is None else f"FlashInfer {flashinfer}",
-        f"{count}{gpu}{sm}",
-    ]
-    if target.get("model"):
-        parts.append(str(target["model"]))
-    place = f":{report.location.line}" if report.location else ""
-    where = f"  {report.file}{place}" if report.file else ""
-    return ((report.verdict.upper(), _STYLES[report.verdict]), (f"{where}  {' · '.join(parts)}", ""))
+    def _boundary(self) -> Iterator[Line]:
+        report = self.report
+        if report.undecided:
+            needs = sorted({need for one in report.undecided for need in one.needs})
+            more = f" and {len(needs) - 8} more" if len(needs) > 8 and not self.verbose else ""
+            named = ", ".join(needs if self.verbose else needs[:8])
+            count = counted(len(report.undecided), "rule")
+            yield _line("")
+            waits = "waits" if len(report.undecided) == 1 else "wait"
+            yield from self._text(f"undecided: {count} {waits} for {named}{more}", "  ", "magenta")
+            for one in report.undecided if self.verbose else report.undecided[:5]:
+                yield from self._text(f"{one.rule} {one.title} (needs {', '.join(one.needs)})", "    ", "dim")
+            if not self.verbose and len(report.undecided) > 5:
+                yield _line(f"    and {len(report.undecided) - 5} more: --verbose lists them", "dim")
+        if report.not_checked:
+            yield _line("")
+            yield from self._text("not checked: " + "; ".join(report.not_checked), "  ", "dim")
 
-
-def _resolved(report: Report, *, verbose: bool) -> Iterator[Line]:
-    shown = [name for name in (report.resolved if verbose else _RUNS) if name in report.resolved]
-    if not shown:
-        return
-    yield _line("  would run:")
-    width = max(len(name) for name in shown)
-    for name in shown:
-        one = report.resolved[name]
-        yield _row(name.ljust(width), "-" if one.value is None else show(one.value), one.origin)
-
-
-def _row(name: str, value: str, origin: str) -> Line:
-    return ((f"    {name}  ", ""), (value.ljust(14), "bold"), (f"  {origin}", "dim"))
-
-
-def _finding(report: Report, finding: Finding, *, verbose: bool) -> Iterator[Line]:
-    yield (
-        ("  ", ""),
-        (f"{finding.level}[{finding.id}]", _STYLES[finding.level]),
-        (f" {finding.message}", ""),
-    )
-    notes = [_STOPS] if finding.engine_stops_here else []
-    if finding.phase in _LATER:
-        notes.append(_LATER[finding.phase])
-    if finding.extrapolated:
-        notes.append("extrapolated from the nearest recorded version")
-    where = f"{finding.phase}, {'; '.join(notes)}" if notes else finding.phase
-    yield _line(f"    when: {where}", "dim")
-    if finding.location and report.file:
-        yield _line(f"    at: {report.file}:{finding.location.line}:{finding.location.column}", "dim")
-    if finding.because:
-        yield _line("    because: " + "; ".join(finding.because), "dim")
-    for remedy in finding.remedies:
-        cost = f" ({remedy.cost})" if remedy.cost else ""
-        yield _line(f"    fix: {remedy.text}{cost}", "green")
-        if remedy.command:
-            yield _line(f"      {remedy.command}")
-    if finding.confirm and verbose:
-        yield _line(f"    would confirm it: {finding.confirm}", "dim")
-    if finding.source:
-        proof = "  " + ", ".join(finding.evidence) if finding.evidence else ""
-        yield _line(f"    source: {finding.source}{proof}", "dim")
-
-
-def _boundary(report: Report, *, verbose: bool) -> Iterator[Line]:
-    if report.undecided:
-        needs = sorted({need for one in report.undecided for need in one.needs})
-        yield _line("")
-        named = ", ".join(needs[:8])
-        yield _line(f"  undecided: {len(report.undecided)} rules wait for {named}", "magenta")
-        for one in report.undecided if verbose else report.undecided[:5]:
-            yield _line(f"    {one.rule} {one.title} (needs {', '.join(one.needs)})", "dim")
-        if not verbose and len(report.undecided) > 5:
-            yield _line(f"    and {len(report.undecided) - 5} more: --verbose lists them", "dim")
-    if report.not_checked:
-        yield _line("")
-        yield _line("  not checked: " + "; ".join(report.not_checked), "dim")
-
-
-def _decode_row(row: Mapping[str, object]) -> Line:
-    style = {"passes": "green", "fails": "red", "wrong": "bold red"}.get(str(row.get("state")), "yellow")
-    parts = [f"  decode: {row.get('name')}: {row.get('state')}"]
-    if row.get("measured") is not None:
-        parts.append(f"measured {row['measured']}, limit {row.get('limit')}")
-    if row.get("detail"):
-        parts.append(str(row["detail"]))
-    return _line("  ".join(parts), style)
+    def _decode_row(self, row: Mapping[str, object]) -> Iterator[Line]:
+        style = {"passes": "green", "fails": "red", "wrong": "bold red"}.get(str(row.get("state")), "yellow")
+        parts = [f"decode: {row.get('name')}: {row.get('state')}"]
+        if row.get("measured") is not None:
+            parts.append(f"measured {row['measured']}, limit {row.get('limit')}")
+        if row.get("detail"):
+            parts.append(str(row["detail"]))
+        yield from self._text("; ".join(parts), "  ", style)
 
 
 def _line(text: str, style: str = "") -> Line:

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import io
 import re
+import shlex
 
 import pytest
 
 from mlacheck.cases import Cases
-from mlacheck.finding import Finding, Location, Problem, Report, Resolved, Undecided
+from mlacheck.finding import NOT_KNOWN, Finding, Location, Problem, Remedy, Report, Resolved, Undecided
 from mlacheck.report.text import write_text
+from mlacheck.report.writers import Style
 
 ARGS = (
     "--model-path deepseek-ai/DeepSeek-V3 --tp-size 8 --dcp-size 8 --attention-backend trtllm_mla "
@@ -40,7 +42,7 @@ class Terminal(io.StringIO):
 
 def written(*reports, stream=None, **options):
     stream = stream or io.StringIO()
-    write_text(reports, stream, **options)
+    write_text(reports, stream, Style(**options))
     return stream.getvalue()
 
 
@@ -163,4 +165,53 @@ def test_decode_rows_stand_below():
     )
     text = written(made(decode=rows))
     assert "decode: runs: passes" in text
-    assert "decode: merged: wrong  measured 0.13, limit 0.01  base e" in text
+    assert "decode: merged: wrong; measured 0.13, limit 0.01; base e" in text
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_lines_fit_the_terminal_and_commands_can_be_pasted(refused, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    text = written(refused, made(verdict="unknown", resolved={"a": Resolved("one of " + "abc, " * 40, "x")}))
+    long = [line for line in text.splitlines() if len(line) > columns]
+    assert all(len(line.split()) == 1 for line in long)  # a word of its own, such as a path
+    commands = re.findall(r"^ +--model-path (?:.*\\\n)*.*", text, re.MULTILINE)
+    shown = [shlex.split(command.replace("\\\n", " ")) for command in commands]
+    wanted = [shlex.split(one.command) for one in refused.findings[0].remedies if one.command]
+    assert wanted
+    assert shown == wanted
+
+
+def test_eighty_columns_where_there_is_no_terminal(refused, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    lengths = [len(line) for line in written(refused).splitlines()]
+    assert 60 < max(lengths) <= 80
+
+
+def test_what_is_not_known_is_not_shown_as_unset():
+    resolved = {"page_size": Resolved(None, NOT_KNOWN), "kv_cache_dtype": Resolved(None, "default")}
+    text = written(made(resolved=resolved))
+    assert re.search(r"page_size +unknown", text)
+    assert re.search(r"kv_cache_dtype +- +default", text)
+
+
+def test_silenced_findings_are_told_with_who_and_why():
+    silenced = finding(suppressed=True, suppressed_by="comment", suppressed_reason="until 0.5.24")
+    text = written(made(findings=(silenced,)))
+    assert "suppressed: error[TOY001] t by comment: until 0.5.24" in text
+    assert text.splitlines()[-1] == "checked 1 command: no findings; 1 suppressed"
+
+
+def test_quiet_shows_what_was_found_and_nothing_else():
+    silent = made(assumptions=("a",), not_checked=("memory",))
+    assert written(silent, quiet=True) == ""
+    loud = made(verdict="error", findings=(finding(because=("x = 1",), remedies=(Remedy("none", "wait"),)),))
+    assert written(loud, quiet=True).split("\n")[1:] == ["", "  error[TOY001] m", "", ""]
+    assert "UNKNOWN" in written(made(verdict="unknown"), quiet=True)
+
+
+def test_a_file_that_could_not_be_read_has_a_head_without_a_target():
+    report = made(command="", file="a.yaml", verdict="error", findings=(finding(phase="input"),))
+    text = written(report)
+    assert text.splitlines()[0].strip() == "ERROR  a.yaml"
+    assert "when:" not in text
+    assert text.splitlines()[-1] == "checked 0 commands in 1 file: 1 error"

@@ -1,0 +1,79 @@
+"""Findings that no rule file makes: the engine's argument parser, the target, and the input itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from mlacheck.finding import Finding
+from mlacheck.frozen import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@frozen
+class Builtin:
+    """One such finding."""
+
+    id: str
+    slug: str
+    title: str
+    level: str
+    phase: str
+
+    def finding(self, message: str, **more: Any) -> Finding:
+        """Make it."""
+        return Finding(self.id, self.slug, self.level, self.phase, message, title=self.title, **more)
+
+
+_PARSER: Final = "argparse"
+_TARGET: Final = "environment"
+# About the input of mlacheck; the engine never sees it.
+INPUT: Final = "input"
+
+PARSER: Final[Mapping[str, Builtin]] = {
+    slug: Builtin(f"MLA{number:03}", slug, title, "error", _PARSER)
+    for number, (slug, title) in enumerate(
+        (
+            ("unknown-flag", "the engine's argument parser does not know a flag"),
+            ("ambiguous-flag", "an abbreviated flag stands for several"),
+            ("invalid-choice", "a flag has a value that is not one of its choices"),
+            ("invalid-value", "a flag has a value of the wrong kind"),
+            ("missing-value", "a flag lacks its value"),
+            ("missing-required", "a flag that the engine requires is missing"),
+            ("unexpected-argument", "the engine's argument parser refuses the line"),
+        ),
+        1,
+    )
+}
+BARE_IGNORE: Final = Builtin("MLA511", "bare-ignore", "a suppression names no rule", "warning", INPUT)
+NO_REASON: Final = Builtin(
+    "MLA512", "ignore-without-reason", "a suppression gives no reason", "warning", INPUT
+)
+UNKNOWN_IGNORE: Final = Builtin(
+    "MLA513", "ignore-of-unknown-rule", "a suppression names a rule that does not exist", "warning", INPUT
+)
+UNUSED_IGNORE: Final = Builtin("MLA514", "unused-ignore", "a suppression silences nothing", "warning", INPUT)
+MODELS_DIFFER: Final = Builtin(
+    "MLA515", "model-disagreement", "another model is checked than the line serves", "info", _TARGET
+)
+UNDECIDED: Final = Builtin(
+    "MLA519", "verdict-unknown", "what is known does not decide the verdict", "info", INPUT
+)
+DISAGREEMENT: Final = Builtin(
+    "MLA598", "target-disagreement", "sources of the target disagree", "info", _TARGET
+)
+BROKEN: Final = Builtin(
+    "MLA599", "broken-install", "the installed FlashInfer is not what its version says", "warning", _TARGET
+)
+BUILTINS: Final = (
+    *PARSER.values(),
+    BARE_IGNORE,
+    NO_REASON,
+    UNKNOWN_IGNORE,
+    UNUSED_IGNORE,
+    MODELS_DIFFER,
+    UNDECIDED,
+    DISAGREEMENT,
+    BROKEN,
+)
