@@ -52,13 +52,25 @@ def command(*, model: str, tp_size: int | None, format_: str, **given: Any) -> N
     mlacheck decode-check --backend flashinfer --model deepseek-v3 --dcp-size 8 --page-size 64
     """  # noqa: D301 - \b is click's mark for a paragraph kept as it is
     from mlacheck.decode import decode_check  # not needed for --help
+    from mlacheck.decode.ranks import ranks_here  # same
     from mlacheck.probes.model import ModelProblem, find_model  # same
 
     found = find_model(model)
     if isinstance(found, ModelProblem):
         click.echo(f"error: {found.message}\n  {found.hint}", err=True)
         sys.exit(codes.USAGE)
-    report = decode_check(found.config, tp_size=tp_size or given["dcp_size"], on_progress=_progress, **given)
+    ranks = ranks_here()
+    leads = ranks is None or ranks.leads
+    report = decode_check(
+        found.config,
+        tp_size=tp_size or given["dcp_size"],
+        on_progress=_progress if leads else None,
+        **given,
+    )
+    if not leads:
+        for row in report.bad:
+            click.echo(f"mlacheck: rank {ranks.rank if ranks else 0}: {row.detail}", err=True)
+        sys.exit(codes.OK)
     if format_ == "json":
         click.echo(json.dumps(report.to_dict(), indent=2, default=str))
     else:

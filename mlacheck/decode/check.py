@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import torch
 
 from mlacheck.decode.backend import lacks_parameters
-from mlacheck.decode.contract import row_names
+from mlacheck.decode.contract import A2A, AG_RS, row_names
 from mlacheck.decode.limits import limit_for
 from mlacheck.decode.row import FAILS, NOT_RUN, PASSES, UNSUPPORTED, WRONG, Row
 from mlacheck.decode.trial import Convention, Measured, Setting, TeamLostError, measure
@@ -37,6 +37,7 @@ class Contract:
         device: torch.device,
         convention: Convention,
         team: Team | None = None,
+        alone_because: str | None = None,
     ) -> None:
         self._problem = problem
         self._backend = backend
@@ -44,6 +45,7 @@ class Contract:
         self._device = device
         self._convention = convention
         self._team = team
+        self._alone_because = alone_because
         self._lost: str | None = None
         self._even: Measured | None = None
         self._rows: dict[str, Callable[[str], Row]] = {
@@ -56,6 +58,8 @@ class Contract:
             "merged": self._merged,
             "ragged lengths": self._ragged,
             "empty ranks": self._empty,
+            AG_RS: self._exchanged,
+            A2A: self._exchanged,
             "causal mask": self._causal,
             "kv scales": self._scales,
             "page table": partial(self._ragged, shuffle=True, poison_unmapped=True),
@@ -66,7 +70,8 @@ class Contract:
     def rows(self, started: Callable[[str], None] = lambda _: None) -> Iterator[Row]:
         """Give each row as soon as it is known; `started` is told the name of each row before it runs."""
         stopped: str | None = None
-        for name in row_names(self._problem):
+        several = self._team is not None or self._alone_because is not None
+        for name in row_names(self._problem, processes=several):
             if stopped is not None:
                 yield Row(name, NOT_RUN, detail=stopped)
                 continue
@@ -167,6 +172,17 @@ class Contract:
         measured = self._measure(self._problem.short_lengths)
         errors = {**self._rank_errors(measured), "merged": measured.merged}
         return self._judge(name, errors, f"ranks with no token: {measured.empty}")
+
+    def _exchanged(self, name: str) -> Row:
+        if self._team is None:
+            return Row(name, NOT_RUN, detail=self._alone_because or "")
+        problem = self._problem
+        trials = [self._measured(), *map(self._measure, (problem.ragged_lengths, problem.short_lengths))]
+        errors = [trial.exchanged.get(name) for trial in trials]
+        known = [error for error in errors if error is not None]
+        seconds = self._team.time(name, problem, self._convention)
+        note = f"{self._team.describe()}; the merge takes {seconds * 1e6:.0f} us, warm"
+        return self._judge(name, {"merged": max(known) if len(known) == len(errors) else None}, note)
 
     def _causal(self, name: str) -> Row:
         if reason := self._backend.unsupported(self._problem, self._gpu):

@@ -12,6 +12,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, TextIO
 
+from mlacheck.decode.ranks import Ranks
 from mlacheck.decode.row import FAILS, NOT_RUN, Row
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ def main() -> int:
         return 0
     _serve(request, events)
     events.send(done=True)
+    if request.get("ranks"):
+        os._exit(0)  # process groups that lost a member do not close
     return 0
 
 
@@ -76,7 +79,8 @@ def _serve(request: dict[str, Any], events: Events) -> None:
 
     problem = DecodeProblem.from_dict(request["problem"])
     backend = load_backend(request["backend"])
-    device, gpu = _device(problem.device)
+    ranks = Ranks(**request["ranks"]) if request.get("ranks") else None
+    device, gpu = _device(problem.device, ranks.local if ranks else 0)
     events.send(
         device=gpu.name if gpu else "cpu",
         sm=gpu.sm if gpu else None,
@@ -88,6 +92,11 @@ def _serve(request: dict[str, Any], events: Events) -> None:
         here = f"{gpu.name}, SM{gpu.sm}" if gpu else "no GPU"
         reason = f"the target has SM{target}, this machine has {here}"
     reason = reason or _too_large(problem, device)
+    team, alone_because = None, None
+    if ranks:
+        from mlacheck.decode.member import attend
+
+        team, alone_because, reason = attend(ranks, problem, backend, device, reason, request, events)
     if reason:
         events.row(Row("runs", NOT_RUN, detail=reason))
         return
@@ -95,7 +104,8 @@ def _serve(request: dict[str, Any], events: Events) -> None:
     events.progress(f"decoding on {where}: {problem.describe()}")
     if backend.builds:
         events.progress(_BUILD_NOTE)
-    contract = Contract(problem, backend, gpu, device, Convention(**request.get("convention", {})))
+    convention = Convention(**request.get("convention", {}))
+    contract = Contract(problem, backend, gpu, device, convention, team, alone_because)
     started = time.monotonic()
 
     def begin(name: str) -> None:
@@ -104,17 +114,21 @@ def _serve(request: dict[str, Any], events: Events) -> None:
 
     for row in contract.rows(begin):
         events.row(row)
+    if team:
+        team.stop()
 
 
-def _device(wanted: str) -> tuple[torch.device, Gpu | None]:
+def _device(wanted: str, place: int) -> tuple[torch.device, Gpu | None]:
+    """Give this process's device; `place` is its number among those that share this machine."""
     import torch
 
     from mlacheck.decode.backend import Gpu
 
     name = ("cuda" if torch.cuda.is_available() else "cpu") if wanted == "auto" else wanted
-    device = torch.device(name)
-    if device.type != "cuda":
-        return device, None
+    if name != "cuda":
+        return torch.device(name), None
+    device = torch.device("cuda", place if place < torch.cuda.device_count() else 0)
+    torch.cuda.set_device(device)
     major, minor = torch.cuda.get_device_capability(device)
     return device, Gpu(torch.cuda.get_device_name(device), major * 10 + minor)
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from mlacheck.decode.problem import DecodeProblem
 
 
-def row_names(problem: DecodeProblem) -> tuple[str, ...]:
-    """Name the rows that apply to a problem, in order."""
+# The ways to merge with collectives, among processes that torchrun started.
+AG_RS: Final = "all-gather + reduce-scatter"
+A2A: Final = "all-to-all"
+
+
+def row_names(problem: DecodeProblem, *, processes: bool = False) -> tuple[str, ...]:
+    """Name the rows that apply to a problem, in order; `processes`: torchrun started several."""
     several = problem.dcp_size > 1
     return (
         "runs",
         "one-rank decode",
         *(("lse returned", "lse base", "rank output", "rank lse", "merged") if several else ()),
         *(("ragged lengths", "empty ranks") if several else ()),
+        *((AG_RS, A2A) if several and processes else ()),
         *(("causal mask",) if problem.q_len > 1 else ()),
         *(("kv scales",) if problem.kv_dtype.startswith("fp8") else ()),
         "page table",

@@ -18,14 +18,16 @@ from typing import TYPE_CHECKING, Any, Final
 from mlacheck.decode.backend import BACKENDS
 from mlacheck.decode.contract import row_names
 from mlacheck.decode.problem import DecodeProblem, ProblemError
+from mlacheck.decode.ranks import Terminated, ranks_here, terminable
 from mlacheck.decode.row import FAILS, NOT_RUN, DecodeReport, Row
+from mlacheck.frozen import as_dict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import IO
 
+SIMULATED: Final = "ranks are simulated one after another on one device: no collective is run"
 BOUNDARY: Final = (
-    "ranks are simulated one after another on one device: no collective is run",
     "CUDA graph capture and replay are not run",
     "the engine's own code around the kernel is not run",
 )
@@ -55,11 +57,14 @@ def run(
     if backend not in BACKENDS:
         detail = f"no adapter decodes with {backend!r}; adapters exist for {', '.join(BACKENDS)}"
         return DecodeReport((Row("runs", NOT_RUN, detail=detail),), backend, problem=problem.to_dict())
+    ranks = ranks_here()
     request = {
         "problem": problem.to_dict(),
         "backend": backend,
         "convention": {"lse_base": lse_base, "empty_ranks": empty_ranks},
         "target_sm": target_sm,
+        "time_limit": time_limit_s,
+        "ranks": as_dict(ranks) if ranks else None,
     }
     began = time.monotonic()
     talk = _Conversation(command, request, time_limit_s, on_progress or (lambda _: None))
@@ -73,7 +78,7 @@ def run(
         problem=problem.to_dict(),
         description=problem.describe(),
         seconds=time.monotonic() - began,
-        boundary=(*BOUNDARY, *problem.notes),
+        boundary=(*talk.boundary, *problem.notes),
     )
 
 
@@ -89,11 +94,13 @@ class _Conversation:
     ) -> None:
         self.rows: list[Row] = []
         self.about: dict[str, Any] = {}
+        self.boundary: tuple[str, ...] = (SIMULATED, *BOUNDARY)
         self._command = command
         self._request = request
         self._limit = time_limit
         self._on_progress = on_progress
         self._current: str | None = None
+        self._lost = ""
         self._done = False
         self._lines: Queue[str | None] = Queue()
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
@@ -120,17 +127,22 @@ class _Conversation:
         ]
         for reader in readers:
             reader.start()
-        hung = False
+        hung, stopped = False, None
         try:
-            self._ask(child)
-            hung = self._gather(time.monotonic() + self._limit)
+            with terminable():
+                self._ask(child)
+                hung = self._gather(time.monotonic() + self._limit)
+        except Terminated as error:
+            stopped = str(error)
         finally:
             code = _end(child, readers)
-        if hung:
+        if stopped or self._lost:
+            self._conclude(stopped or self._lost)
+        elif hung:
             self._conclude(f"no end after the time limit of {self._limit:g} s")
         elif code != 0 and not self._done:
             self._conclude(_death(code, self._tail))
-        elif not self.rows:
+        elif not self.rows and not self._done:
             self._conclude("the child process said nothing")
 
     def _ask(self, child: subprocess.Popen[str]) -> None:
@@ -177,6 +189,10 @@ class _Conversation:
             self._on_progress(event["progress"])
         elif "done" in event:
             self._done = True
+        elif "gone" in event:
+            self._lost = event["gone"]
+        elif "boundary" in event:
+            self.boundary = (*event["boundary"], *BOUNDARY)
         elif "device" in event:
             self.about = event
 
@@ -186,7 +202,8 @@ class _Conversation:
         self.rows.append(Row(name, FAILS, detail=cause))
         problem = DecodeProblem.from_dict(self._request["problem"])
         seen = {row.name for row in self.rows}
-        rest = [other for other in row_names(problem) if other not in seen]
+        names = row_names(problem, processes=bool(self._request["ranks"]))
+        rest = [other for other in names if other not in seen]
         self.rows.extend(Row(other, NOT_RUN, detail=f"the child process ended in {name!r}") for other in rest)
 
 

@@ -78,6 +78,12 @@ class Team(Protocol):
     ) -> tuple[list[Decoded], dict[str, torch.Tensor]]:
         """Give every rank's result in order, and the merged output of each way to merge by its name."""
 
+    def time(self, way: str, problem: DecodeProblem, convention: Convention) -> float:
+        """Give the median seconds of a merge for the problem's shape, once warm."""
+
+    def describe(self) -> str:
+        """Say who merges over what."""
+
 
 def measure(
     backend: Backend,

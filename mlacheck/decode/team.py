@@ -1,0 +1,195 @@
+"""Real ranks: processes of one torchrun that decode their shards and merge with collectives.
+
+Rank 0 leads: it runs the contract and tells the others what to decode. Commands and results go over gloo,
+the merge over NCCL between GPUs and over gloo between CPUs. When there are more DCP ranks than processes,
+each process decodes several of them, one after another.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+import torch.distributed as dist
+
+from mlacheck.decode.backend import Decoded
+from mlacheck.decode.exchange import WAYS
+from mlacheck.decode.inputs import DTYPES
+from mlacheck.decode.pulse import Pulse
+from mlacheck.decode.trial import TeamLostError, decode_rank, draw_inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mlacheck.decode.backend import Backend
+    from mlacheck.decode.inputs import Inputs
+    from mlacheck.decode.problem import DecodeProblem
+    from mlacheck.decode.trial import Convention, Setting
+
+_WARM: Final = 5
+_TIMED: Final = 30
+
+
+class Team:
+    """The chosen processes; rank 0 calls `decode` and `time`, the others `follow`."""
+
+    def __init__(
+        self,
+        chosen: tuple[int, ...],
+        dcp_size: int,
+        backend: Backend,
+        device: torch.device,
+        on_lost: Callable[[str], None],
+    ) -> None:
+        self._backend = backend
+        self._device = device
+        self._rank = dist.get_rank()
+        # Every process takes part in making a group, also those that will not belong to it.
+        self._control = dist.new_group(list(chosen), backend="gloo")
+        self._data = dist.new_group(list(chosen), backend="nccl" if device.type == "cuda" else "gloo")
+        self.chosen, self.dcp_size = chosen, dcp_size
+        self._held = dcp_size // len(chosen)
+        self._pulse: Pulse | None = None
+        if self._rank in chosen:
+            watched = [rank for rank in chosen if rank != self._rank] if self._rank == 0 else [0]
+            self._pulse = Pulse(self._rank, watched, on_lost)
+
+    def describe(self) -> str:
+        """Say who merges over what."""
+        over = "NCCL between GPUs" if self._device.type == "cuda" else "gloo between CPU processes"
+        more = f", each with {self._held} DCP ranks" if self._held > 1 else ""
+        return f"{len(self.chosen)} processes over {over}{more}"
+
+    def decode(
+        self, problem: DecodeProblem, setting: Setting, convention: Convention, inputs: Inputs
+    ) -> tuple[list[Decoded], dict[str, torch.Tensor]]:
+        """Let every process decode its shards and merge; gives all results, on this process's device."""
+        if setting.dcp_size != self.dcp_size:
+            return [
+                decode_rank(self._backend, problem, setting, inputs, rank) for rank in range(setting.dcp_size)
+            ], {}
+        self._tell(("decode", problem, setting, convention))
+        return self._decode(problem, setting, convention, inputs)
+
+    def time(self, way: str, problem: DecodeProblem, convention: Convention) -> float:
+        """Give the median seconds of a merge for the problem's shape, once warm."""
+        self._tell(("time", problem, way, convention))
+        seconds: float = self._guard(lambda: self._time(way, problem, convention))
+        return seconds
+
+    def follow(self) -> None:
+        """Do what rank 0 tells until it says stop."""
+        while True:
+            what, problem, how, convention = self._hear()
+            if what == "stop":
+                return
+            if what == "time":
+                self._time(how, problem, convention)
+            else:
+                inputs = draw_inputs(problem, how, self._device)
+                self._decode(problem, how, convention, inputs)
+
+    def stop(self) -> None:
+        """Let the others end."""
+        self._tell(("stop", None, None, None))
+
+    def _tell(self, command: tuple[Any, ...]) -> None:
+        self._guard(lambda: dist.broadcast_object_list([command], src=0, group=self._control))
+
+    def _hear(self) -> tuple[Any, ...]:
+        box: list[Any] = [None]
+        self._guard(lambda: dist.broadcast_object_list(box, src=0, group=self._control))
+        heard: tuple[Any, ...] = box[0]
+        return heard
+
+    def _decode(
+        self, problem: DecodeProblem, setting: Setting, convention: Convention, inputs: Inputs
+    ) -> tuple[list[Decoded], dict[str, torch.Tensor]]:
+        first = self.chosen.index(self._rank) * self._held
+        own: list[Decoded] = []
+        failed = None
+        try:
+            own.extend(
+                decode_rank(self._backend, problem, setting, inputs, rank)
+                for rank in range(first, first + self._held)
+            )
+            if self._device.type == "cuda":
+                torch.cuda.synchronize()
+        except Exception as error:  # noqa: BLE001 - whatever a kernel raises is told to rank 0
+            lines = str(error).strip().splitlines()
+            failed = f"rank {self._rank}: {type(error).__name__}: {lines[0] if lines else 'no message'}"
+        told = self._guard(lambda: self._gather((failed, [item.lse is not None for item in own])))
+        if reason := next((text for text, _ in told if text), None):
+            if self._rank == 0:
+                raise RuntimeError(reason)
+            return [], {}
+        merged = {}
+        if all(all(has_lse) for _, has_lse in told):
+            base = convention.lse_base or own[0].lse_base or "e"
+            merged = self._guard(lambda: self._merge(own, base))
+        cpu = [(item.out.cpu(), None if item.lse is None else item.lse.cpu(), item.lse_base) for item in own]
+        found = self._guard(lambda: self._gather((cpu, {way: out.cpu() for way, out in merged.items()})))
+        if self._rank != 0:
+            return [], {}
+        decoded = [
+            Decoded(out.to(self._device), None if lse is None else lse.to(self._device), lse_base)
+            for part, _ in found
+            for out, lse, lse_base in part
+        ]
+        shape = decoded[0].out.shape
+        whole = {
+            way: torch.cat([part[way] for _, part in found], 1).view(shape).to(self._device) for way in merged
+        }
+        return decoded, whole
+
+    def _merge(self, own: list[Decoded], base: str) -> dict[str, torch.Tensor]:
+        outputs = torch.stack([item.out.flatten(0, 1) for item in own])
+        lses = torch.stack([item.lse.flatten(0, 1) for item in own if item.lse is not None])
+        merged = {way: merge(outputs, lses, base, self._data) for way, merge in WAYS.items()}
+        if self._device.type == "cuda":
+            torch.cuda.synchronize()
+        return merged
+
+    def _time(self, way: str, problem: DecodeProblem, convention: Convention) -> float:
+        dtype = torch.bfloat16 if problem.kv_dtype.startswith("fp8") else DTYPES[problem.kv_dtype]
+        shape = (self._held, problem.batch * problem.q_len, problem.heads)
+        outputs = torch.randn(*shape, problem.latent_dim, dtype=dtype, device=self._device)
+        lses = torch.randn(*shape, device=self._device)
+        base = convention.lse_base or "e"
+        return self._median(lambda: WAYS[way](outputs, lses, base, self._data))
+
+    def _median(self, run: Callable[[], object]) -> float:
+        for _ in range(_WARM):
+            run()
+        taken: list[float] = []
+        for _ in range(_TIMED):
+            if self._device.type == "cuda":
+                begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]  # torch's own
+                end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]  # same
+                begin.record()
+                run()
+                end.record()
+                torch.cuda.synchronize()
+                taken.append(begin.elapsed_time(end) / 1e3)
+            else:
+                began = time.perf_counter()
+                run()
+                taken.append(time.perf_counter() - began)
+        return statistics.median(taken)
+
+    def _gather(self, item: object) -> list[Any]:
+        found: list[Any] = [None] * len(self.chosen)
+        dist.all_gather_object(found, item, group=self._control)
+        return found
+
+    def _guard(self, collective: Callable[[], Any]) -> Any:
+        """Run a collective; what it raises means that a process is gone, and which one the pulse tells."""
+        try:
+            return collective()
+        except RuntimeError as error:
+            silent = self._pulse.silent() if self._pulse else ()
+            who = ", ".join(f"rank {rank}" for rank in silent)
+            why = "its own output says why" if who else str(error).splitlines()[0]
+            raise TeamLostError(f"{who or 'a rank'} ended in the middle; {why}") from error
