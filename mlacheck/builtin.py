@@ -46,6 +46,8 @@ PARSER: Final[Mapping[str, Builtin]] = {
         1,
     )
 }
+# Kinds of refusal that share the id of unexpected-argument.
+OTHER_REFUSALS: Final = ("unexpected-value", "retired-flag", "help")
 BARE_IGNORE: Final = Builtin("MLA511", "bare-ignore", "a suppression names no rule", "warning", INPUT)
 NO_REASON: Final = Builtin(
     "MLA512", "ignore-without-reason", "a suppression gives no reason", "warning", INPUT

@@ -12,6 +12,8 @@ LEVELS: Final = ("info", "warning", "error")
 # Phases in which the engine itself refuses to start; in the others it boots and then dies or decodes wrongly.
 START_UP_PHASES: Final = ("argparse", "resolve", "topology", "environment", "backend-factory", "backend-init")
 
+# States of a decode row with which decode is not what the line asks for.
+BAD_DECODE: Final = frozenset({"fails", "wrong", "unsupported by the kernel"})
 # Origin of a resolved value that too much is open for.
 NOT_KNOWN: Final = "not known"
 
@@ -70,6 +72,8 @@ class Undecided:
     title: str
     level: str
     needs: tuple[str, ...]
+    slug: str = ""
+    phase: str = ""
 
 
 @frozen
@@ -125,7 +129,8 @@ class Report:
 def judged(report: Report) -> Report:
     """Give a report the verdict that its live findings, undecided rules and open ends make."""
     levels = {finding.level for finding in report.live}
-    if "error" in levels or report.fails_everywhere:
+    decoded = any(row.get("state") in BAD_DECODE for row in report.decode)
+    if "error" in levels or report.fails_everywhere or decoded:
         verdict = "error"
     elif report.unsure or any(one.level == "error" for one in report.undecided):
         verdict = "unknown"

@@ -245,7 +245,7 @@ class _Check:
         hits, stop = evaluation.independent()
         findings = [self._finding(evaluation, outcome, hit, stop) for hit in hits]
         undecided = [
-            Undecided(step.id or step.slug, step.title, step.level or "info", needs)
+            Undecided(step.id or step.slug, step.title, step.level or "info", needs, step.slug, step.phase)
             for step, needs in evaluation.unknown(outcome)
         ]
         resolved = {
@@ -271,7 +271,10 @@ class _Check:
             for finding in found:
                 if finding.id not in everywhere and finding.level != "info":
                     undecided.setdefault(
-                        finding.id, Undecided(finding.id, finding.message, finding.level, (name,))
+                        finding.id,
+                        Undecided(
+                            finding.id, finding.message, finding.level, (name,), finding.slug, finding.phase
+                        ),
                     )
             for one in waiting:
                 undecided.setdefault(one.rule, one)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlacheck.cli import exit as codes
+from mlacheck.finding import judged
 from mlacheck.frozen import replace
 
 if TYPE_CHECKING:
@@ -132,8 +133,7 @@ def add_decode_check(report: Report, model: ModelConfig | None, sm: object) -> t
         target_sm=sm if isinstance(sm, int) and sm > 0 else None,
         on_progress=_progress,
     )
-    verdict = "error" if decoded.bad else report.verdict
-    return replace(report, decode=tuple(decoded.to_list()), verdict=verdict), not decoded.could_not_run
+    return judged(replace(report, decode=tuple(decoded.to_list()))), not decoded.could_not_run
 
 
 def _size(value: object) -> int:

@@ -11,6 +11,7 @@ import click
 from mlacheck.cli import exit as codes
 from mlacheck.cli.options import parse_env, target_options
 from mlacheck.cli.output import OutputError, output_options, pair, write_reports
+from mlacheck.cli.silence import silence_options, silence_reports
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +46,7 @@ UNREADABLE: Final = frozenset(
     help="A rule file of your own; repeatable.",
 )
 @output_options
+@silence_options
 @click.option(
     "--fail-on", type=click.Choice(["error", "warning", "info"]), default="error", show_default=True
 )
@@ -90,7 +92,8 @@ def _run(
     pairs = pair(formats, outputs, "text" if cases is None else "jsonl")
     if sum((text is not None, cases is not None, bool(words))) != 1:
         raise click.UsageError("give exactly one of --args TEXT, -- COMMAND..., and --cases FILE")
-    from mlacheck.report.writers import Style  # not needed for --help
+    from mlacheck.baseline import BaselineError  # not needed for --help
+    from mlacheck.report.writers import Style  # same
     from mlacheck.ruleset.error import RuleError  # rules are read only now
 
     try:
@@ -108,9 +111,20 @@ def _run(
                 return codes.USAGE
             return codes.OK if allow_empty else codes.NOTHING
         reports, ran = _reports(result, extra, given)
+        if text is not None:
+            reports = _suppressed(reports, text, extra)
+        reports = silence_reports(
+            reports,
+            select=given["select"],
+            ignore=given["ignore"],
+            baseline=given["baseline"],
+            write_baseline=given["write_baseline"],
+            extra=tuple(map(Path, extra)),
+            quiet=given["quiet"],
+        )
         style = Style(given["verbose"], given["quiet"], fail_on, strict, complete=ran)
         write_reports(reports, pairs, style)
-    except (RuleError, OutputError) as error:
+    except (RuleError, OutputError, BaselineError) as error:
         click.echo(f"error: {error}", err=True)
         return codes.USAGE
     return codes.exit_code(reports, fail_on=fail_on, strict=strict, exit_zero=exit_zero, not_run=not ran)
@@ -124,6 +138,16 @@ def _launch(text: str | None, words: Sequence[str], engine: str) -> LaunchResult
         if text is None
         else parse_text(text, default_engine=engine)
     )
+
+
+def _suppressed(reports: Sequence[Report], text: str, extra: Sequence[str]) -> list[Report]:
+    """Apply the suppression comments of the text that the commands come from."""
+    if "mlacheck" not in text:
+        return list(reports)
+    from mlacheck.ruleset.names import rule_names  # only for a text that may have such comments
+    from mlacheck.suppression import suppress  # same
+
+    return suppress(reports, text, rule_names(map(Path, extra)))
 
 
 def _say_nothing_found(result: LaunchResult) -> None:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, TextIO
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
-from mlacheck.finding import LEVELS
+from mlacheck.finding import BAD_DECODE, LEVELS
 from mlacheck.report.place import place, relative, shown, why_unknown
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 # What XML 1.0 cannot carry, not even escaped.
 _FORBIDDEN: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-_BAD_DECODE: Final = frozenset({"fails", "wrong"})
 
 
 def write_junit(reports: Sequence[Report], stream: TextIO, style: Style) -> None:
@@ -54,19 +52,26 @@ def _cases(suite: Element, report: Report, style: Style) -> None:
             SubElement(case, "system-out").text = text
     for row in report.decode:
         case = _case(suite, report, f"decode {row.get('name')}")
-        if row.get("state") in _BAD_DECODE:
+        if row.get("state") in BAD_DECODE:
             SubElement(case, "failure", type=str(row["state"]), message=_clean(str(row.get("detail") or "")))
         elif row.get("state") != "passes":
             SubElement(case, "skipped", message=_clean(f"{row.get('state')}: {row.get('detail') or ''}"))
     # A command is a case of its own, so that one without findings shows as passed.
     case = _case(suite, report, "verdict")
     why = why_unknown(report)
-    if report.verdict == "error" and not any(finding.level == "error" for finding in report.live):
+    if report.verdict == "error" and not _failed(report):
         SubElement(case, "failure", type="error", message="an error whatever the GPU, if not the same one")
     elif why is not None and style.strict:
         SubElement(case, "failure", type="unknown", message=_clean(why))
     elif why is not None:
         SubElement(case, "skipped", message=_clean(why))
+
+
+def _failed(report: Report) -> bool:
+    """Tell whether another case shows why the verdict is an error."""
+    return any(finding.level == "error" for finding in report.live) or any(
+        row.get("state") in BAD_DECODE for row in report.decode
+    )
 
 
 def _case(suite: Element, report: Report, name: str, finding: Finding | None = None) -> Element:

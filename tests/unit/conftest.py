@@ -5,6 +5,7 @@ import textwrap
 import pytest
 
 from mlacheck.facts import UNKNOWN
+from mlacheck.finding import Finding, Report
 from mlacheck.ruleset.build import build, read_ruleset
 from mlacheck.ruleset.expression import Declaration
 from mlacheck.ruleset.generate import module_text
@@ -65,3 +66,38 @@ def rules(tmp_path):
 @pytest.fixture
 def unknown():
     return UNKNOWN
+
+
+def make_report(**more):
+    fields = {
+        "id": None,
+        "command": "sglang serve x",
+        "file": None,
+        "location": None,
+        "engine": "sglang",
+        "engine_version": "0.5.18",
+        "target": {},
+        "assumptions": (),
+        "verdict": "ok",
+        "findings": (),
+        "resolved": {},
+        "undecided": (),
+        "not_checked": (),
+    }
+    return Report(**{**fields, **more})
+
+
+def make_finding(level="error", **more):
+    return Finding(
+        **({"id": "TOY001", "slug": "toy-rule", "level": level, "phase": "silent", "message": "m"} | more)
+    )
+
+
+@pytest.fixture
+def made():
+    return make_report
+
+
+@pytest.fixture
+def finding():
+    return make_finding

@@ -4,46 +4,11 @@ import io
 
 import pytest
 
-from mlacheck.finding import Finding, Location, Problem, Remedy, Report, Undecided
+from mlacheck.finding import Location, Problem, Remedy, Undecided
 from mlacheck.report.writers import Style, writer
 
 # Characters that some format gives a meaning, or cannot carry.
 NASTY = "a|b `c` <b>&amp; 100% *x* _y_ @someone #1: a,b\r\nnext [l](http://x) \x00\x1b \udcff ü 🙂"
-
-
-def make_report(**more):
-    fields = {
-        "id": None,
-        "command": "sglang serve x",
-        "file": None,
-        "location": None,
-        "engine": "sglang",
-        "engine_version": "0.5.18",
-        "target": {},
-        "assumptions": (),
-        "verdict": "ok",
-        "findings": (),
-        "resolved": {},
-        "undecided": (),
-        "not_checked": (),
-    }
-    return Report(**{**fields, **more})
-
-
-def make_finding(level="error", **more):
-    return Finding(
-        **({"id": "TOY001", "slug": "toy-rule", "level": level, "phase": "silent", "message": "m"} | more)
-    )
-
-
-@pytest.fixture
-def made():
-    return make_report
-
-
-@pytest.fixture
-def finding():
-    return make_finding
 
 
 @pytest.fixture
@@ -62,15 +27,15 @@ def write():
 
 
 @pytest.fixture
-def several():
+def several(made, finding):
     """Reports with everything that formats have to show: places, levels, silenced and undecided."""
     return (
-        make_report(
+        made(
             verdict="error",
             file="deploy/run it.sh",
             location=Location(3, 1),
             findings=(
-                make_finding(
+                finding(
                     message=NASTY,
                     location=Location(5, 6),
                     because=(NASTY, "dcp_size = 8"),
@@ -80,9 +45,9 @@ def several():
                     confirm="run it",
                     engine_message="no",
                 ),
-                make_finding("warning", id="TOY002"),
-                make_finding("info", id="TOY003"),
-                make_finding(
+                finding("warning", id="TOY002"),
+                finding("info", id="TOY003"),
+                finding(
                     id="TOY004", suppressed=True, suppressed_by="comment", suppressed_reason="known, see #3"
                 ),
             ),
@@ -92,12 +57,12 @@ def several():
                 {"name": "graph", "state": "not run", "detail": "no GPU"},
             ),
         ),
-        make_report(
+        made(
             verdict="unknown",
             file="/elsewhere/b.yaml",
             location=Location(1, 1),
             undecided=(Undecided("TOY005", "t", "error", ("gpu.sm", "is_mla")),),
             problems=(Problem("odd", f"odd {NASTY}", "do this", Location(4, 2)),),
         ),
-        make_report(verdict="ok"),
+        made(verdict="ok"),
     )

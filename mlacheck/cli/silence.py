@@ -1,0 +1,89 @@
+"""The flags that say which findings count: `--select`, `--ignore`, `--baseline`, `--write-baseline`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mlacheck.finding import Report
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+
+def silence_options(function: F) -> F:
+    """Add them."""
+    for option in reversed(
+        (
+            click.option(
+                "--select",
+                multiple=True,
+                metavar="NAMES",
+                help="Only these count: ids, starts of ids, slugs, phases, levels; repeatable.",
+            ),
+            click.option(
+                "--ignore", multiple=True, metavar="NAMES", help="These do not count; named as for --select."
+            ),
+            click.option("--baseline", metavar="FILE", help="Findings in FILE do not count."),
+            click.option(
+                "--write-baseline", metavar="FILE", help="Write what is found to FILE, and accept it."
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def terms(values: Sequence[str]) -> tuple[str, ...]:
+    """Split values of a repeatable flag at commas."""
+    return tuple(term.strip() for value in values for term in value.split(",") if term.strip())
+
+
+def silence_reports(
+    reports: Sequence[Report],
+    *,
+    select: Sequence[str],
+    ignore: Sequence[str],
+    baseline: str | None,
+    write_baseline: str | None,
+    extra: Sequence[Path] = (),
+    quiet: bool = False,
+) -> list[Report]:
+    """Silence what does not count. Raises `BaselineError`; a name that selects nothing is bad usage."""
+    done = list(reports)
+    if select or ignore:
+        from mlacheck.ruleset.names import rule_names  # only where rules are named
+        from mlacheck.selection import Selection, TermError  # same
+
+        selection = Selection(terms(select), terms(ignore))
+        try:
+            selection.check(rule_names(extra))
+        except TermError as error:
+            raise click.UsageError(f"--select or --ignore: {error}") from error
+        done = selection.apply(done)
+    if write_baseline is not None or baseline is not None:
+        done = _baseline(done, baseline, write_baseline, quiet=quiet)
+    return done
+
+
+def _baseline(
+    reports: list[Report], baseline: str | None, write_to: str | None, *, quiet: bool
+) -> list[Report]:
+    from mlacheck.baseline import apply_baseline, read_baseline, write_baseline  # only where there is one
+    from mlacheck.report.summary import counted  # same
+
+    if write_to is not None:
+        number = write_baseline(Path(write_to), reports)
+        click.echo(f"{write_to}: {counted(number, 'finding')} accepted", err=True)
+    path = Path(write_to or baseline or "")
+    done, stale = apply_baseline(path, read_baseline(path), reports)
+    if stale and not quiet:
+        click.echo(
+            f"{path}: {counted(stale, 'finding')} not found any more; --write-baseline {path} drops them",
+            err=True,
+        )
+    return done

@@ -1,0 +1,83 @@
+"""Which findings count: `--select` and `--ignore` by id, start of an id, slug, phase or level."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from mlacheck.builtin import INPUT
+from mlacheck.finding import LEVELS, START_UP_PHASES, judged
+from mlacheck.frozen import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mlacheck.finding import Finding, Report, Undecided
+
+OPTION: Final = "option"
+_PHASES: Final = (*START_UP_PHASES, "first-decode", "silent", INPUT)
+_START: Final = re.compile(r"[a-z]{1,3}|[a-z]{3}\d{1,3}")
+
+
+class TermError(ValueError):
+    """A term that selects nothing that exists."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is selected (empty: everything) and what is ignored; ignoring wins."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+    def check(self, names: Mapping[str, str]) -> None:
+        """Raise `TermError` for a term that is no id, start of one, slug, phase or level."""
+        ids = {id_.lower() for id_ in names.values()}
+        for term in map(str.lower, (*self.select, *self.ignore)):
+            if term in names or term in LEVELS or term in _PHASES:
+                continue
+            if _START.fullmatch(term) and any(id_.startswith(term) for id_ in ids):
+                continue
+            close = difflib.get_close_matches(term, [*names, *_PHASES, *LEVELS], n=3, cutoff=0.7)
+            hint = f"did you mean {' or '.join(close)}?" if close else "`mlacheck rules list` names them all"
+            raise TermError(f"{term!r} is no rule's id, start of an id, slug, phase or level; {hint}")
+
+    def apply(self, reports: Sequence[Report]) -> list[Report]:
+        """Silence what does not count."""
+        return [self._apply(report) for report in reports] if self.select or self.ignore else list(reports)
+
+    def _apply(self, report: Report) -> Report:
+        findings = tuple(self._finding(finding) for finding in report.findings)
+        undecided = tuple(one for one in report.undecided if self._why(one.rule, one) is None)
+        lost = report.fails_everywhere and len(undecided) < len(report.undecided)
+        return judged(
+            replace(
+                report,
+                findings=findings,
+                undecided=undecided,
+                fails_everywhere=report.fails_everywhere and not lost,
+                unsure=report.unsure or lost,
+            )
+        )
+
+    def _finding(self, finding: Finding) -> Finding:
+        why = None if finding.suppressed else self._why(finding.id, finding)
+        if why is None:
+            return finding
+        return replace(finding, suppressed=True, suppressed_by=OPTION, suppressed_reason=why)
+
+    def _why(self, id_: str, one: Finding | Undecided) -> str | None:
+        """Say why a finding does not count."""
+        for term in self.ignore:
+            if _means(term.lower(), id_, one):
+                return f"--ignore {term}"
+        if self.select and not any(_means(term.lower(), id_, one) for term in self.select):
+            return "not selected"
+        return None
+
+
+def _means(term: str, id_: str, one: Finding | Undecided) -> bool:
+    starts = _START.fullmatch(term) is not None and id_.lower().startswith(term)
+    return starts or term in {one.slug, one.phase, one.level}

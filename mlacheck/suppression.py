@@ -1,0 +1,160 @@
+"""Comments that silence findings: `# mlacheck: ignore[ID] reason`, for the next command or its own line's.
+
+`ignore-file[ID] reason` silences it for every command of the file. A comment without ids or without a reason
+is refused, and one that silences nothing is told.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from mlacheck.builtin import BARE_IGNORE, INPUT, NO_REASON, UNKNOWN_IGNORE, UNUSED_IGNORE
+from mlacheck.finding import Location, Remedy, judged
+from mlacheck.frozen import frozen, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mlacheck.builtin import Builtin
+    from mlacheck.finding import Finding, Report
+
+_COMMENT: Final = re.compile(r"(?:^|(?<=\s))#[ \t]*mlacheck[ \t]*:[ \t]*(?P<said>[^\r\n]*)", re.MULTILINE)
+_IGNORE: Final = re.compile(
+    r"(?P<kind>ignore(?:-file)?)\b[ \t]*(?:\[(?P<names>[^\]]*)\])?(?P<reason>.*)", re.IGNORECASE
+)
+_FORM: Final = "write `# mlacheck: ignore[ID] REASON`"
+COMMENT: Final = "comment"
+
+
+@frozen
+class Ignore:
+    """One comment; `refused` says why it silences nothing."""
+
+    location: Location
+    names: tuple[str, ...] = ()
+    reason: str = ""
+    whole_file: bool = False
+    refused: Builtin | None = None
+
+
+def read_ignores(text: str) -> tuple[Ignore, ...]:
+    """Find the suppression comments of a text."""
+    if "mlacheck" not in text:
+        return ()
+    found = []
+    for match in _COMMENT.finditer(text):
+        start = match.start()
+        line = text.count("\n", 0, start) + 1
+        location = Location(line, start - text.rfind("\n", 0, start))
+        found.append(_ignore(match["said"], location))
+    return tuple(found)
+
+
+def _ignore(said: str, location: Location) -> Ignore:
+    match = _IGNORE.match(said)
+    names = tuple(name.strip() for name in ((match and match["names"]) or "").split(",") if name.strip())
+    if match is None or not names:
+        return Ignore(location, refused=BARE_IGNORE)
+    reason = match["reason"].strip().lstrip(":-").strip()
+    refused = None if reason else NO_REASON
+    return Ignore(location, names, reason, match["kind"].lower() == "ignore-file", refused)
+
+
+def suppress(reports: Sequence[Report], text: str, names: Mapping[str, str] | None = None) -> list[Report]:
+    """Silence findings in the reports of one text, and add what is wrong with its comments.
+
+    `names` has every id and slug with its id; by default those of the rules that are shipped.
+    """
+    ignores = read_ignores(text)
+    if not ignores or not reports:
+        return list(reports)
+    if names is None:
+        from mlacheck.ruleset.names import rule_names  # only for a text with such comments
+
+        names = rule_names()
+    done = list(reports)
+    for ignore in ignores:
+        targets = _targets(ignore, done)
+        at = targets[0] if targets else len(done) - 1
+        if ignore.refused is not None:
+            said = _refusal(ignore.refused, ignore)
+            done[at] = _with(done[at], said)
+            continue
+        for name in ignore.names:
+            id_ = names.get(name.lower())
+            if id_ is None:
+                done[at] = _with(done[at], _unknown(ignore, name, names))
+                continue
+            silenced = [silence(done[target], id_, COMMENT, ignore.reason) for target in targets]
+            used = any(new is not done[target] for new, target in zip(silenced, targets, strict=True))
+            for new, target in zip(silenced, targets, strict=True):
+                done[target] = new
+            if not used:
+                done[at] = _with(done[at], _unused(ignore, name))
+    return [judged(report) for report in done]
+
+
+def silence(report: Report, id_: str, by: str, reason: str) -> Report:
+    """Silence a rule in a report, undecided or not; the same report comes back where it says nothing."""
+    findings = tuple(
+        replace(one, suppressed=True, suppressed_by=by, suppressed_reason=reason)
+        if one.id == id_ and not one.suppressed and one.phase != INPUT
+        else one
+        for one in report.findings
+    )
+    undecided = tuple(one for one in report.undecided if one.rule != id_)
+    if findings == report.findings and len(undecided) == len(report.undecided):
+        return report
+    # With one of the possible errors gone, that every world has one is no longer known.
+    lost = report.fails_everywhere and len(undecided) < len(report.undecided)
+    return replace(
+        report,
+        findings=findings,
+        undecided=undecided,
+        fails_everywhere=report.fails_everywhere and not lost,
+        unsure=report.unsure or lost,
+    )
+
+
+def _targets(ignore: Ignore, reports: Sequence[Report]) -> list[int]:
+    """List the reports that a comment is for: of the command that starts on its line, or of the next one."""
+    lines = [report.location.line if report.location else 0 for report in reports]
+    if ignore.whole_file:
+        return list(range(len(reports)))
+    below = min((line for line in lines if line >= ignore.location.line), default=None)
+    return [at for at, line in enumerate(lines) if line == below]
+
+
+def _with(report: Report, finding: Finding) -> Report:
+    return replace(report, findings=(*report.findings, finding))
+
+
+def _refusal(refused: Builtin, ignore: Ignore) -> Finding:
+    what = "names no rule" if refused is BARE_IGNORE else f"of {', '.join(ignore.names)} gives no reason"
+    return refused.finding(
+        f"this suppression {what}, so it silences nothing",
+        location=ignore.location,
+        remedies=(Remedy("none", _FORM),),
+    )
+
+
+def _unknown(ignore: Ignore, name: str, names: Mapping[str, str]) -> Finding:
+    from mlacheck.ruleset.names import close_names  # only for a mistake
+
+    close = " or ".join(close_names(name, names))
+    fix = f"did you mean {close}?" if close else "`mlacheck rules list` names them all"
+    return UNKNOWN_IGNORE.finding(
+        f"this suppression names {name}, which no rule is called",
+        location=ignore.location,
+        remedies=(Remedy("none", fix),),
+    )
+
+
+def _unused(ignore: Ignore, name: str) -> Finding:
+    where = "in this file" if ignore.whole_file else "on its command"
+    return UNUSED_IGNORE.finding(
+        f"this suppression of {name} silences nothing: {where} that rule says nothing",
+        location=ignore.location,
+        remedies=(Remedy("none", "take it out"),),
+    )

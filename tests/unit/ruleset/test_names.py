@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from mlacheck.builtin import BUILTINS
+from mlacheck.ruleset.load import ruleset
+from mlacheck.ruleset.names import close_names, rule_names
+
+
+def test_every_rule_is_found_by_id_and_by_slug():
+    names = rule_names()
+    for _, _, rule in ruleset("sglang").finds():
+        assert names[rule.id.lower()] == names[rule.slug.lower()] == rule.id
+    for one in BUILTINS:
+        assert names[one.id.lower()] == names[one.slug] == one.id
+
+
+def test_a_users_own_rules_count_too(tmp_path):
+    own = tmp_path / "own.yaml"
+    own.write_text(
+        "rules:\n  - slug: no-id\n  - slug: mine\n    id: OWN001\n  - id: 'OWN002'\n    slug: two\n"
+    )
+    names = rule_names([own])
+    assert (names["mine"], names["own001"], names["two"]) == ("OWN001", "OWN001", "OWN002")
+    assert "no-id" not in names
+
+
+def test_close_names_are_written_as_they_are_called():
+    assert close_names("MLA19", {"mla194": "MLA194", "x": "MLA194"}) == ["MLA194"]
+    assert close_names("page-sise", {"page-size": "MLA400"}) == ["page-size"]
+    assert not close_names("qqqq", {"page-size": "MLA400"})
