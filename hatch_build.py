@@ -31,7 +31,8 @@ class CompileRules(BuildHookInterface[Any]):
         files = {
             f"{module_name('sglang', one)}.py": generate("sglang", one) for one in recorded_versions("sglang")
         }
-        data = ("gpus.yaml", "flashinfer/watched.yaml", "sglang/spellings.yaml", *self._models())
+        engine = ("sglang/spellings.yaml", "sglang/remedies.yaml")
+        data = ("gpus.yaml", "flashinfer/watched.yaml", *engine, *self._models())
         for name in data:
             files[compiled_name(*name.split("/"))] = json.dumps(parse_yaml(rules_root() / name))
         files["__init__.py"] = ""

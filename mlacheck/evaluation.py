@@ -115,12 +115,13 @@ class Evaluation:
                 changed = {
                     name: value
                     for name, value in edit.items()
-                    if self._differs(name, self.defaults.get(name) if value == UNSET else value)
+                    if self.differs(name, self.defaults.get(name) if value == UNSET else value)
                 }
                 if changed:
                     yield changed
 
-    def _differs(self, name: str, value: object) -> bool:
+    def differs(self, name: str, value: object) -> bool:
+        """Tell whether an argument would change."""
         old = self.facts.get(name)
         return not is_known(old) or old != value
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from mlacheck.finding import Location, Problem, judged
 from mlacheck.frozen import replace
+from mlacheck.line import Options
 from mlacheck.probes.model import ModelConfig, ModelProblem, find_model
 from mlacheck.probes.target import LaunchHints, TargetFlags, resolve_target
 from mlacheck.ruleset.load import load_extended, load_program
-from mlacheck.validate import Checker, Options
+from mlacheck.validate import Checker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

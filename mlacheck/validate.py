@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from mlacheck.builtin import BROKEN, DISAGREEMENT
 from mlacheck.engines import Grammar
@@ -19,21 +19,19 @@ from mlacheck.finding import (
     Undecided,
     judged,
 )
-from mlacheck.frozen import frozen, replace
+from mlacheck.frozen import replace
 from mlacheck.launch.expansion import quote
+from mlacheck.line import Line, Options, world_fact
 from mlacheck.probes.config import first_value
-from mlacheck.probes.model import ModelProblem
-from mlacheck.refusal import corrected, refusal_findings
-from mlacheck.remedies.search import search
-from mlacheck.remedies.write import write_edit
+from mlacheck.refusal import refusal_findings
 from mlacheck.ruleset.machine import show
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from mlacheck.engines import ArgumentProblem, Arguments
-    from mlacheck.evaluation import Edits, Outcome
+    from mlacheck.evaluation import Outcome
     from mlacheck.launch.command import LaunchCommand
+    from mlacheck.line import Models
     from mlacheck.probes.model import ModelConfig
     from mlacheck.probes.target import Target
     from mlacheck.ruleset.load import Compiled
@@ -41,27 +39,6 @@ if TYPE_CHECKING:
 
 # Facts that only a probe can supply; without one they are unknown.
 _PROBED: Final = ("gpu.", "host.", "version.", "flashinfer.", "target.", "draft.")
-_MOST_COMMANDS: Final = 3
-_MODEL: Final = "model_path"
-_DRAFT: Final = "speculative_draft_model_path"
-
-
-class Models(Protocol):
-    """Finds a model's config by path or name, or says why it is not known."""
-
-    def __call__(self, reference: str, /) -> ModelConfig | ModelProblem:
-        """Find one."""
-
-
-@frozen
-class Options:
-    """What a run asks for beside the command and its target."""
-
-    model: str | None = None
-    env: Mapping[str, str] | None = None
-    remedies: bool = True
-    # The model is said beside the flags, so that a line without it is not a mistake.
-    model_beside: bool = False
 
 
 class Checker:
@@ -104,92 +81,27 @@ class _Check:
     def __init__(self, checker: Checker, command: LaunchCommand, options: Options) -> None:
         self.checker, self.command, self.options = checker, command, options
         self.target, self.compiled, self.grammar = checker.target, checker.compiled, checker.grammar
-        self.arguments: Arguments = self.grammar.parse(command.argv, command.unknown)
-        self.refusals = tuple(one for one in self.arguments.problems if not self._named_beside(one))
-        # A named model or draft was not found; every possible world has an error, if not the same one.
-        self.model_missing = self.fails_everywhere = False
-        self.assumptions = list(self.target.assumptions)
-        self.problems = [Problem(one.name, one.message, one.hint) for one in self.target.problems]
-        self.origins: dict[str, str] = dict(checker.origins)
-        self.facts = checker.facts.copy()
-        self.facts.update(self.arguments.values)
-        self._add_environment()
-        self._add_models()
-        for name, given in self.arguments.given.items():
-            self.origins[name] = given.flag
-        # The engine never gets past a value it refuses. With the one it is close to, the rest can be checked;
-        # without one nothing more can be said.
-        self.checkable = True
-        for problem in self.refusals:
-            if problem.dest in self.facts and problem.kind != "missing-required":
-                close = (
-                    problem.suggestions[0]
-                    if problem.kind == "invalid-choice" and problem.suggestions
-                    else None
-                )
-                self.checkable = self.checkable and close is not None
-                self.facts[problem.dest] = close
-
-    def _named_beside(self, problem: ArgumentProblem) -> bool:
-        beside = self.options.model_beside or (
-            self.options.model is not None and self.command.entry == "flags"
-        )
-        return beside and problem.kind == "missing-required" and problem.dest == _MODEL
-
-    def _add_environment(self) -> None:
-        given = {**self.command.env, **(self.options.env or {})}
-        for name, value in given.items():
-            fact = f"env.{name}"
-            if fact in self.facts:
-                self.facts[fact] = value
-                self.origins[fact] = f"{name}={value}"
-        for name in self.command.unknown_env:
-            if f"env.{name}" in self.facts and name not in (self.options.env or {}):
-                self.facts[f"env.{name}"] = UNKNOWN
-
-    def _add_models(self) -> None:
-        reference = self.options.model or self._given(_MODEL)
-        if self.facts.get(_MODEL) is None:
-            self.facts[_MODEL] = UNKNOWN if reference is None else reference
-        self.model = self._add_model("target.", reference)
-        draft = self._given(_DRAFT)
-        if draft is None:
-            # Without a checkpoint of its own the draft is made of the target's extra layers.
-            self.facts.update(self.checker.model_facts("draft.", self.model))
-        else:
-            self._add_model("draft.", draft)
-        if reference is None and is_known(self.facts.get(_MODEL)):
-            self.assumptions.append("no model is named: --model PATH|ID supplies one")
-
-    def _add_model(self, prefix: str, reference: object) -> ModelConfig | None:
-        found = self.checker.models(reference) if isinstance(reference, str) else None
-        model = None if isinstance(found, ModelProblem) else found
-        if isinstance(found, ModelProblem):
-            self.model_missing = True
-            self.problems.append(Problem(found.kind, found.message, found.hint))
-        self.facts.update(self.checker.model_facts(prefix, model))
-        if model is not None:
-            self.origins[prefix] = model.origin
-        return model
-
-    def _given(self, dest: str) -> object:
-        value = self.facts.get(dest)
-        return value if is_known(value) else None
+        self.line = Line(checker, command, options)
+        # Every possible world has an error, if not the same one.
+        self.fails_everywhere = False
+        self._lines: tuple[Remedy, ...] | None = None
 
     def report(self, id_: object) -> Report:
-        worlds = self._worlds()
+        worlds = self.line.worlds()
         findings: list[Finding] = []
         undecided: list[Undecided] = []
         resolved: dict[str, Resolved] = {}
-        if self.checkable and len(worlds) == 1:
-            findings, undecided, resolved = self._evaluate(self.facts)
-        elif self.checkable:
+        if self.line.checkable and len(worlds) == 1:
+            findings, undecided, resolved = self._evaluate(worlds[0])
+        elif self.line.checkable:
             findings, undecided, resolved = self._merge(worlds)
         resolved = {
             name: Resolved(known_or_none(one.value), NOT_KNOWN if one.value is UNKNOWN else one.origin)
             for name, one in resolved.items()
         }
-        parse = refusal_findings(self.refusals, self.grammar, self._location, self._correct)
+        refused = self.line.refusals
+        corrected = self._corrected() if refused else ()
+        parse = refusal_findings(refused, self.grammar, self.line.location, corrected)
         if parse:
             findings = [replace(finding, engine_stops_here=False) for finding in findings]
             undecided = []
@@ -203,8 +115,8 @@ class _Check:
             location=Location(self.command.source.line, self.command.source.column),
             engine=self.command.engine,
             engine_version=self.target.engine_version,
-            target={**self.checker.summary, "model": self.model.name if self.model else None},
-            assumptions=tuple(self.assumptions),
+            target={**self.checker.summary, "model": self.line.model.name if self.line.model else None},
+            assumptions=tuple(self.line.assumptions),
             verdict="",
             findings=tuple(findings),
             resolved=resolved,
@@ -216,26 +128,6 @@ class _Check:
             fails_everywhere=self.fails_everywhere,
         )
         return judged(report)
-
-    def _correct(self, problem: ArgumentProblem, suggestion: str) -> tuple[str | None, str | None]:
-        """Put a suggestion, and the first ones of the other refusals, into the line and check that."""
-        if not self.options.remedies:
-            return None, None
-        others = [
-            (one, one.suggestions[0]) for one in self.refusals if one.suggestions and one is not problem
-        ]
-        command = corrected(self.command, [(problem, suggestion), *others])
-        check = _Check(self.checker, command, replace(self.options, remedies=False))
-        if check.refusals:
-            return None, None
-        errors = [finding.id for finding in check.report(None).findings if finding.level == "error"]
-        return command.text, f"that line still has {', '.join(dict.fromkeys(errors))}" if errors else None
-
-    def _worlds(self) -> list[dict[str, object]]:
-        worlds = self.compiled.program.worlds
-        if worlds and not is_known(self.facts.get(_first(worlds))):
-            return [{**self.facts, **world} for world in worlds]
-        return [self.facts]
 
     def _evaluate(
         self, facts: dict[str, object]
@@ -251,7 +143,7 @@ class _Check:
         resolved = {
             name: Resolved(
                 outcome.run.value(name, outcome.facts),
-                evaluation.origin(name, outcome, self.origins),
+                evaluation.origin(name, outcome, self.line.origins),
             )
             for name in self.compiled.program.resolved
         }
@@ -261,7 +153,7 @@ class _Check:
         self, worlds: Sequence[dict[str, object]]
     ) -> tuple[list[Finding], list[Undecided], dict[str, Resolved]]:
         """Keep what holds in every world; what holds in some is undecided."""
-        name = _first(self.compiled.program.worlds)
+        name = world_fact(self.compiled.program.worlds)
         results = [self._evaluate(world) for world in worlds]
         self.fails_everywhere = all(any(one.level == "error" for one in found) for found, _, _ in results)
         everywhere = set.intersection(*({finding.id for finding in found} for found, _, _ in results))
@@ -293,9 +185,9 @@ class _Check:
         for name, value in hit.values:
             if not is_known(value):
                 continue
-            because.append(f"{name} = {show(value)} ({evaluation.origin(name, outcome, self.origins)})")
-            if location is None and name in self.arguments.given:
-                location = self._location(self.arguments.given[name].index)
+            because.append(f"{name} = {show(value)} ({evaluation.origin(name, outcome, self.line.origins)})")
+            if location is None and name in self.line.arguments.given:
+                location = self.line.location(self.line.arguments.given[name].index)
         return Finding(
             id=step.id or step.slug,
             slug=step.slug,
@@ -314,21 +206,8 @@ class _Check:
             explain=step.explain,
         )
 
-    def _location(self, index: int) -> Location | None:
-        if index >= len(self.command.words):
-            return None
-        word = self.command.words[index]
-        return Location(word.line, word.column)
-
     def _remedies(self, evaluation: Evaluation, outcome: Outcome, hit: Hit) -> tuple[Remedy, ...]:
-        remedies: list[Remedy] = []
-        if self.options.remedies:
-            costs = {repr(r["edit"]): r.get("cost") for r in evaluation.step(hit).remedies if "edit" in r}
-            seen: list[Edits] = []
-            for edits in search(evaluation, hit):
-                if edits not in seen and len(seen) < _MOST_COMMANDS:
-                    seen.append(edits)
-                    remedies.append(self._edit_remedy(edits, costs))
+        remedies = list(self._corrected())
         for remedy in evaluation.step(hit).remedies:
             if not evaluation.applies(remedy, outcome.facts):
                 continue
@@ -346,12 +225,18 @@ class _Check:
             )
         return tuple(remedies)
 
-    def _edit_remedy(self, edits: Edits, costs: Mapping[str, object]) -> Remedy:
-        text, edited = write_edit(self.command, self.arguments, self.grammar, edits)
-        cost = costs.get(repr(edits))
-        # A line with a word that the parser refuses is no line to paste, whatever else is corrected in it.
-        command = None if self.refusals else edited.text
-        return Remedy("edit", text, command, dict(edits), None if cost is None else str(cost))
+    def _corrected(self) -> tuple[Remedy, ...]:
+        """Give the corrected lines; each mends every error of this one."""
+        if not self.options.remedies:
+            return ()
+        if self._lines is None:
+            from mlacheck.remedies.advice import Advice  # only for a line with an error
+
+            self._lines = tuple(
+                Remedy("edit", one.text, one.line, one.edits, one.cost or None)
+                for one in Advice(self.line).solutions
+            )
+        return self._lines
 
     def _target_findings(self) -> list[Finding]:
         """Say where sources of the target disagree, and where an installation cannot be what it claims."""
@@ -366,7 +251,7 @@ class _Check:
         return " ".join((*env, self.command.engine, *map(quote, self.command.argv)))
 
     def _unsure(self) -> bool:
-        guessed = self.target.extrapolated or self.target.assumed or self.model_missing
+        guessed = self.target.extrapolated or self.target.assumed or self.line.model_missing
         return guessed or bool(self.target.problems) or self._lost_words()
 
     def _lost_words(self) -> bool:
@@ -383,21 +268,16 @@ class _Check:
             for word in self.command.words
             if word.unknown
         ]
-        return (*self.problems, *unresolved)
+        return (*self.line.problems, *unresolved)
 
     def _not_checked(self) -> tuple[str, ...]:
         program = self.compiled.program
         unread = [
             given.flag
-            for name, given in self.arguments.given.items()
+            for name, given in self.line.arguments.given.items()
             if name not in program.reads and name not in program.inert
         ]
         notes = [f"{', '.join(unread)}: no rule reads it"] if unread else []
-        if not self.checkable:
+        if not self.line.checkable:
             notes.append("everything after argument parsing: correct the refused value first")
         return (*notes, "memory")
-
-
-def _first(worlds: Sequence[Mapping[str, object]]) -> str:
-    """Name the fact whose absence the worlds stand in for."""
-    return next(iter(worlds[0]))

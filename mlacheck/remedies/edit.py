@@ -14,19 +14,12 @@ from mlacheck.ruleset.program import UNSET
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mlacheck.engines import Option
+
 _ENV: Final = "env."
 _NUMBER: Final = re.compile(
     r"-\d+(\.\d*)?|-\.\d+"
 )  # what argparse takes for a value though it starts with `-`
-
-
-@frozen
-class Option:
-    """How an argument is written: its flag, and for a switch the value it stores and its negative form."""
-
-    flag: str
-    switch: object = None
-    off: str | None = None
 
 
 @frozen
@@ -47,7 +40,7 @@ def edit_command(
     edits: Mapping[str, object],
     *,
     spans: Mapping[str, Sequence[tuple[int, int]]],
-    options: Mapping[str, Option | str],
+    options: Mapping[str, Option],
 ) -> Edited:
     """Apply `{dest: value}` and `{env.NAME: value}`; `spans` has [start, end) of every occurrence by dest.
 
@@ -61,7 +54,6 @@ def edit_command(
         if dest.startswith(_ENV):
             continue
         option = options[dest]
-        option = option if isinstance(option, Option) else Option(option)
         fresh = [] if value == UNSET or value is None else _written(option, value)
         found = sorted(spans.get(dest, ()))
         for start, end in found:

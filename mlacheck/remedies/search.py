@@ -1,45 +1,154 @@
-"""Finds the smallest sets of flag changes with which the whole line passes every rule."""
+"""Finds the cheapest sets of flag changes with which the whole line passes every rule."""
 
 from __future__ import annotations
 
+import heapq
+import itertools
 from typing import TYPE_CHECKING, Final
+
+from mlacheck.ruleset.program import UNSET
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mlacheck.evaluation import Edits, Evaluation
+    from mlacheck.evaluation import Edits, Evaluation, Outcome
+    from mlacheck.remedies.candidates import Candidates
+    from mlacheck.remedies.cost import Costs
     from mlacheck.ruleset.machine import Hit
 
 # More changes than this make another launch, not a corrected one.
 MOST_CHANGES: Final = 3
-# Rule sets propose a handful of edits each; this bounds a pathological one.
-_MOST_STATES: Final = 80
+# Runs of the rules that a search may take: over what rules propose, for something better, for anything.
+_PROPOSED: Final = 60
+_BETTER: Final = 90
+_MORE: Final = 30
+_ANYTHING: Final = 400
+# Flags of which all combinations are tried without, and solutions that are enough then.
+_FLAGS: Final = 8
+_FEW: Final = 2
+# A line that gives up nothing of weight is good enough.
+_CHEAP: Final = 13.0
+_GOOD: Final = 24
+# What a rule names is tried before what is only derived from its condition, and that before any other flag.
+_DERIVED: Final = 4.0
+_UNRELATED: Final = 12.0
 
 
-def search(evaluation: Evaluation, hit: Hit) -> Iterator[Edits]:
-    """Yield sets of edits, one from each that a finding's rule proposes, completed until nothing fails."""
-    outcome = evaluation.outcome()
-    for first in evaluation.edits(hit, outcome.facts):
-        complete = _complete(evaluation, first)
-        if complete is not None:
-            yield complete
+class Search:
+    """A best-first search from one line."""
 
+    def __init__(self, evaluation: Evaluation, candidates: Candidates, costs: Costs) -> None:
+        self.evaluation, self.candidates, self.costs = evaluation, candidates, costs
+        self.before = evaluation.outcome()
+        self.warned = self._warnings(self.before)
+        self.waited = {step for step, _ in self.before.run.undecided}
+        self.found: list[tuple[float, Edits]] = []
+        self.spent = 0
 
-def _complete(evaluation: Evaluation, start: Edits) -> Edits | None:
-    queue: list[Edits] = [start]
-    seen: set[frozenset[tuple[str, str]]] = set()
-    while queue and len(seen) < _MOST_STATES:
-        edits = queue.pop(0)
-        key = frozenset((name, repr(value)) for name, value in edits.items())
-        if key in seen:
-            continue
-        seen.add(key)
-        outcome = evaluation.outcome(edits)
-        errors = evaluation.errors(outcome)
-        if not errors:
-            return edits
-        for edit in evaluation.edits(errors[0], outcome.facts):
-            more = {**edit, **edits}  # an earlier choice stands: the start is what the reader asked to see
-            if len(more) <= MOST_CHANGES and more != edits:
-                queue.append(more)
-    return None
+    def run(self, most_changes: int = MOST_CHANGES) -> list[Edits]:
+        """Give the sets of changes that pass, best first; none contains another, no two come to the same."""
+        self._explore(most_changes, _PROPOSED, _PROPOSED, derived=False)
+        if not self.found:
+            self._drop(most_changes)
+        self._explore(most_changes, max(_BETTER, self.spent + _MORE), _ANYTHING, derived=True)
+        return self._distinct()
+
+    def _explore(self, most_changes: int, enough: int, most: int, *, derived: bool) -> None:
+        """Work through the cheapest sets first until enough was spent for what was found."""
+        queue: list[tuple[float, int, Edits, int | None]] = [(0, 0, {}, None)]
+        seen: set[frozenset[tuple[str, str]]] = set()
+        while queue and self.spent < (
+            most if not self.found else _GOOD if self.found[0][0] < _CHEAP else enough
+        ):
+            guess, _, edits, step = heapq.heappop(queue)
+            if self.found and guess > self.found[0][0]:
+                return
+            if any(known.items() <= edits.items() for _, known in self.found):
+                continue
+            outcome = self._outcome(edits)
+            errors = self.evaluation.errors(outcome)
+            if not errors:
+                self._add(edits, outcome)
+                continue
+            if len(edits) == most_changes:
+                continue
+            hit = errors[0]
+            # What did not mend the error it was tried for is not worth following, unless a rule says how.
+            for penalty, more in self._more(hit, outcome, derived=derived and hit.step != step):
+                if any(name in edits for name in more) or len(edits) + len(more) > most_changes:
+                    continue
+                merged = {**edits, **more}
+                key = frozenset((name, repr(value)) for name, value in merged.items())
+                if key in seen:
+                    continue
+                seen.add(key)
+                cost = self.costs.guess(merged) + penalty
+                heapq.heappush(queue, (cost, len(seen), merged, hit.step))
+
+    def _allowed(self, enough: int, most: int) -> int:
+        if not self.found:
+            return most
+        return _GOOD if self.found[0][0] < _CHEAP else enough
+
+    def _drop(self, most_changes: int) -> None:
+        """Try without the flags that any of the errors depends on, few of them first."""
+        errors = self.evaluation.errors(self.before)
+        causes = dict.fromkeys(
+            name for hit in errors for name in self.candidates.given_causes(hit, self.before)
+        )
+        names = list(causes)[:_FLAGS]
+        sets: list[Edits] = [
+            dict[str, object].fromkeys(chosen, UNSET)
+            for count in range(1, most_changes + 1)
+            for chosen in itertools.combinations(names, count)
+        ]
+        for edits in sorted(sets, key=self.costs.guess):
+            if len(self.found) >= _FEW:
+                return
+            if any(known.items() <= edits.items() for _, known in self.found):
+                continue
+            outcome = self._outcome(edits)
+            if not self.evaluation.errors(outcome):
+                self._add(edits, outcome)
+
+    def _outcome(self, edits: Edits) -> Outcome:
+        self.spent += 1
+        return self.evaluation.outcome(edits)
+
+    def _add(self, edits: Edits, outcome: Outcome) -> None:
+        if all(edits != known for _, known in self.found) and self._decided(outcome):
+            new = len(self._warnings(outcome) - self.warned)
+            self.found.append((self.costs.loss(edits, outcome, new), edits))
+            self.found.sort(key=lambda item: item[0])
+
+    def _more(self, hit: Hit, outcome: Outcome, *, derived: bool) -> Iterator[tuple[float, Edits]]:
+        for edits in self.candidates.proposed(hit, outcome):
+            yield 0, edits
+        if derived:
+            for edits in self.candidates.derived(hit, outcome):
+                yield _DERIVED, edits
+            for edits in self.candidates.any():
+                yield _UNRELATED, edits
+
+    def _warnings(self, outcome: Outcome) -> frozenset[int]:
+        return frozenset(hit.step for hit in outcome.run.hits if self.evaluation.step(hit).level == "warning")
+
+    def _decided(self, outcome: Outcome) -> bool:
+        """Refuse lines on which a rule waits that did not wait before: they may be worse."""
+        steps = self.evaluation.compiled.program.steps
+        return all(step in self.waited or steps[step].level != "error" for step, _ in outcome.run.undecided)
+
+    def _distinct(self) -> list[Edits]:
+        kept: list[Edits] = []
+        results: list[tuple[object, ...]] = []
+        names = [
+            *self.evaluation.compiled.program.resolved,
+            *{name for _, edits in self.found for name in edits},
+        ]
+        for _, edits in self.found:
+            outcome = self.evaluation.outcome(edits)
+            result = tuple(repr(outcome.run.value(name, outcome.facts)) for name in names)
+            if result not in results and not any(one.items() < edits.items() for one in kept):
+                kept.append(edits)
+                results.append(result)
+        return kept

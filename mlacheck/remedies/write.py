@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mlacheck.remedies.edit import Option, edit_command
+from mlacheck.remedies.edit import edit_command
 from mlacheck.ruleset.program import UNSET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mlacheck.engines import Arguments, Grammar
+    from mlacheck.engines import Arguments, Grammar, Option
     from mlacheck.launch.command import LaunchCommand
     from mlacheck.remedies.edit import Edited
 
@@ -20,20 +20,18 @@ def write_edit(
 ) -> tuple[str, Edited]:
     """Give the edits as a sentence, and the command with them applied."""
     spans = {name: given.spans for name, given in arguments.given.items()}
-    options = {name: _option(grammar, name) for name in edits if not name.startswith("env.")}
+    options = {name: grammar.option(name) for name in edits if not name.startswith("env.")}
     edited = edit_command(command, edits, spans=spans, options=options)
     return "; ".join(_words(name, value, options) for name, value in edits.items()), edited
 
 
-def _option(grammar: Grammar, dest: str) -> Option:
-    option = grammar.option(dest)
-    return Option(option.flag, option.switch, option.off)
-
-
 def _words(name: str, value: object, options: Mapping[str, Option]) -> str:
-    flag = options[name].flag if name in options else name.removeprefix("env.")
-    if value == UNSET or value is False:
+    option = options.get(name)
+    flag = name.removeprefix("env.") if option is None else option.flag
+    if value == UNSET:
         return f"drop {flag}"
-    if value is True:
+    if isinstance(value, bool):
+        if option is not None and value != option.switch:
+            return f"set {option.off}" if option.off else f"drop {flag}"
         return f"add {flag}"
     return f"set {flag} {value}"

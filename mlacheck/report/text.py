@@ -87,6 +87,7 @@ class _Page:
     def __init__(self, report: Report, style: Style, width: int) -> None:
         self.report, self.width = report, width
         self.verbose, self.quiet = style.verbose, style.quiet
+        self.offered: set[str] = set()  # corrected lines that an earlier finding showed
 
     def lines(self) -> Iterator[Line]:
         report = self.report
@@ -181,17 +182,28 @@ class _Page:
             yield _line("    because:", "dim")
             for because in finding.because:
                 yield from self._text(because, "      ", "dim")
-        for remedy in finding.remedies:
-            cost = f" ({remedy.cost})" if remedy.cost else ""
-            yield from self._text(f"fix: {remedy.text}{cost}", "    ", "green")
-            if remedy.command:
-                for line in wrap_command(remedy.command, self.width, "      "):
-                    yield _line(line)
+        yield from self._remedies(finding)
         if finding.confirm and self.verbose:
             yield from self._text(f"would confirm it: {finding.confirm}", "    ", "dim")
         if finding.source:
             proof = "  " + ", ".join(finding.evidence) if finding.evidence else ""
             yield from self._text(f"source: {finding.source}{proof}", "    ", "dim")
+
+    def _remedies(self, finding: Finding) -> Iterator[Line]:
+        """Show ways out; corrected lines mend every error, so those shown before are only pointed to."""
+        commands = {remedy.command for remedy in finding.remedies if remedy.command}
+        if commands and commands <= self.offered:
+            yield _line("    fix: the corrected lines above mend this too", "green")
+        for remedy in finding.remedies:
+            if remedy.command in self.offered:
+                continue
+            yield from self._text(f"fix: {remedy.text}", "    ", "green")
+            if remedy.command:
+                self.offered.add(remedy.command)
+                for line in wrap_command(remedy.command, self.width, "      "):
+                    yield _line(line)
+            if remedy.cost:
+                yield from self._text(remedy.cost, "      ", "dim")
 
     def _silenced(self) -> Iterator[Line]:
         silenced = [finding for finding in self.report.findings if finding.suppressed]

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from mlacheck.evaluation import Evaluation
-from mlacheck.remedies.search import search
 
 RULES = """
 facts:
@@ -82,25 +81,6 @@ def test_without_a_refusal_nothing_stops_the_engine(rules):
     said, stop = checked.independent()
     assert ids(checked, said) == ["TOY003"]
     assert stop is None
-
-
-def test_a_remedy_is_completed_until_the_whole_line_passes(rules):
-    checked = evaluation(rules, dcp_size=8, algorithm="EAGLE", page_size=1)
-    said, _ = checked.independent()
-    assert list(search(checked, said[0])) == [
-        {"algorithm": "unset", "decode": "flashinfer"},
-        {"dcp_size": "unset"},
-    ]
-    for edits in search(checked, said[1]):
-        assert not checked.errors(checked.outcome(edits))
-
-
-def test_a_remedy_that_only_leads_to_the_next_wall_is_not_proposed(rules):
-    checked = evaluation(rules, dcp_size=8)
-    said, _ = checked.independent()
-    proposed = list(search(checked, said[0]))
-    assert {"decode": "flashinfer"} in proposed
-    assert {"decode": "triton"} not in proposed
 
 
 def test_origins_name_the_flag_or_the_rule(rules):

@@ -9,18 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlacheck.engines import Option
 from mlacheck.launch import parse_argv, parse_text
-from mlacheck.remedies.edit import UNSET, Option, edit_command, render
+from mlacheck.remedies.edit import UNSET, edit_command, render
 
 OPTIONS = {
-    "model_path": "--model-path",
-    "tp_size": "--tensor-parallel-size",
-    "dcp_size": "--dcp-size",
-    "cuda_graph_bs": "--cuda-graph-bs",
-    "trust": Option("--trust-remote-code", switch=True),
-    "radix": Option("--disable-radix", switch=False),
-    "overlap": Option("--overlap", switch=True, off="--no-overlap"),
-    "extra": "--extra",
+    "model_path": Option("model_path", ("--model-path",)),
+    "tp_size": Option("tp_size", ("--tensor-parallel-size",)),
+    "dcp_size": Option("dcp_size", ("--dcp-size",)),
+    "cuda_graph_bs": Option("cuda_graph_bs", ("--cuda-graph-bs",), nargs="+"),
+    "trust": Option("trust", ("--trust-remote-code",), "store_true", nargs=0),
+    "radix": Option("radix", ("--disable-radix",), "store_false", nargs=0),
+    "overlap": Option("overlap", ("--overlap", "--no-overlap"), "boolean_optional", nargs=0),
+    "extra": Option("extra", ("--extra",)),
 }
 MANY = {"cuda_graph_bs"}
 ALIASES = {"--tp": "tp_size", "--tp-size": "tp_size", "--model": "model_path", "-dcp": "dcp_size"}
@@ -28,9 +29,9 @@ ALIASES = {"--tp": "tp_size", "--tp-size": "tp_size", "--model": "model_path", "
 
 def spans_of(argv):
     """Give the spans by dest as an engine's grammar would for these few flags."""
-    flags = {(o.flag if isinstance(o, Option) else o): dest for dest, o in OPTIONS.items()} | ALIASES
+    flags = {o.flag: dest for dest, o in OPTIONS.items()} | ALIASES
     flags |= {"--no-overlap": "overlap"}
-    switches = {dest for dest, o in OPTIONS.items() if isinstance(o, Option)}
+    switches = {dest for dest, o in OPTIONS.items() if o.kind == "switch"}
     spans, at = {}, 0
     while at < len(argv):
         flag, equals, _ = argv[at].partition("=")

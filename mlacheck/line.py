@@ -1,0 +1,152 @@
+"""One launch line before any rule runs: its arguments, and every fact that rules may ask for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+from mlacheck.facts import UNKNOWN, is_known
+from mlacheck.finding import Location, Problem
+from mlacheck.frozen import frozen
+from mlacheck.probes.model import ModelProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mlacheck.engines import ArgumentProblem, Arguments, Grammar
+    from mlacheck.launch.command import LaunchCommand
+    from mlacheck.probes.model import ModelConfig
+    from mlacheck.probes.target import Target
+    from mlacheck.ruleset.load import Compiled
+
+_MODEL: Final = "model_path"
+_DRAFT: Final = "speculative_draft_model_path"
+
+
+class Models(Protocol):
+    """Finds a model's config by path or name, or says why it is not known."""
+
+    def __call__(self, reference: str, /) -> ModelConfig | ModelProblem:
+        """Find one."""
+
+
+@frozen
+class Options:
+    """What a run asks for beside the command and its target."""
+
+    model: str | None = None
+    env: Mapping[str, str] | None = None
+    remedies: bool = True
+    # The model is said beside the flags, so that a line without it is not a mistake.
+    model_beside: bool = False
+
+
+class Surroundings(Protocol):
+    """What lines of one engine version on one target share."""
+
+    compiled: Compiled
+    target: Target
+    models: Models
+    grammar: Grammar
+    origins: dict[str, str]
+    facts: dict[str, object]
+
+    def model_facts(self, prefix: str, model: ModelConfig | None) -> dict[str, object]:
+        """Give the facts of a model's config under `target.` or `draft.`."""
+
+
+class Line:
+    """The arguments and facts of one command."""
+
+    def __init__(self, around: Surroundings, command: LaunchCommand, options: Options) -> None:
+        self.around, self.command, self.options = around, command, options
+        self.arguments: Arguments = around.grammar.parse(command.argv, command.unknown)
+        self.refusals = tuple(one for one in self.arguments.problems if not self._named_beside(one))
+        self.model: ModelConfig | None = None
+        # A named model or draft was not found.
+        self.model_missing = False
+        self.assumptions = list(around.target.assumptions)
+        self.problems = [Problem(one.name, one.message, one.hint) for one in around.target.problems]
+        self.origins: dict[str, str] = dict(around.origins)
+        self.facts = around.facts.copy()
+        self.facts.update(self.arguments.values)
+        self._add_environment()
+        self._add_models()
+        for name, given in self.arguments.given.items():
+            self.origins[name] = given.flag
+        # The engine never gets past a value it refuses. With the one it is close to, the rest can be checked;
+        # without one nothing more can be said.
+        self.checkable = True
+        for problem in self.refusals:
+            if problem.dest in self.facts and problem.kind != "missing-required":
+                close = (
+                    problem.suggestions[0]
+                    if problem.kind == "invalid-choice" and problem.suggestions
+                    else None
+                )
+                self.checkable = self.checkable and close is not None
+                self.facts[problem.dest] = close
+
+    def worlds(self) -> list[dict[str, object]]:
+        """Give the facts once for each value that an unknown GPU may have."""
+        worlds = self.around.compiled.program.worlds
+        if worlds and not is_known(self.facts.get(world_fact(worlds))):
+            return [{**self.facts, **world} for world in worlds]
+        return [self.facts]
+
+    def location(self, index: int) -> Location | None:
+        """Give the place of a word."""
+        if index >= len(self.command.words):
+            return None
+        word = self.command.words[index]
+        return Location(word.line, word.column)
+
+    def _named_beside(self, problem: ArgumentProblem) -> bool:
+        beside = self.options.model_beside or (
+            self.options.model is not None and self.command.entry == "flags"
+        )
+        return beside and problem.kind == "missing-required" and problem.dest == _MODEL
+
+    def _add_environment(self) -> None:
+        given = {**self.command.env, **(self.options.env or {})}
+        for name, value in given.items():
+            fact = f"env.{name}"
+            if fact in self.facts:
+                self.facts[fact] = value
+                self.origins[fact] = f"{name}={value}"
+        for name in self.command.unknown_env:
+            if f"env.{name}" in self.facts and name not in (self.options.env or {}):
+                self.facts[f"env.{name}"] = UNKNOWN
+
+    def _add_models(self) -> None:
+        reference = self.options.model or self._given(_MODEL)
+        if self.facts.get(_MODEL) is None:
+            self.facts[_MODEL] = UNKNOWN if reference is None else reference
+        self.model = self._add_model("target.", reference)
+        draft = self._given(_DRAFT)
+        if draft is None:
+            # Without a checkpoint of its own the draft is made of the target's extra layers.
+            self.facts.update(self.around.model_facts("draft.", self.model))
+        else:
+            self._add_model("draft.", draft)
+        if reference is None and is_known(self.facts.get(_MODEL)):
+            self.assumptions.append("no model is named: --model PATH|ID supplies one")
+
+    def _add_model(self, prefix: str, reference: object) -> ModelConfig | None:
+        found = self.around.models(reference) if isinstance(reference, str) else None
+        model = None if isinstance(found, ModelProblem) else found
+        if isinstance(found, ModelProblem):
+            self.model_missing = True
+            self.problems.append(Problem(found.kind, found.message, found.hint))
+        self.facts.update(self.around.model_facts(prefix, model))
+        if model is not None:
+            self.origins[prefix] = model.origin
+        return model
+
+    def _given(self, dest: str) -> object:
+        value = self.facts.get(dest)
+        return value if is_known(value) else None
+
+
+def world_fact(worlds: tuple[Mapping[str, object], ...]) -> str:
+    """Name the fact whose absence the worlds stand in for."""
+    return next(iter(worlds[0]))

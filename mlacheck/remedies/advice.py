@@ -1,0 +1,135 @@
+"""Corrected lines: searched for, written out, and checked again as lines before anybody sees them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from mlacheck.evaluation import Evaluation
+from mlacheck.frozen import frozen, replace
+from mlacheck.line import Line
+from mlacheck.remedies.candidates import Candidates
+from mlacheck.remedies.cost import Costs
+from mlacheck.remedies.preference import preferences
+from mlacheck.remedies.repair import repairs
+from mlacheck.remedies.search import MOST_CHANGES, Search
+from mlacheck.remedies.write import write_edit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mlacheck.evaluation import Edits
+    from mlacheck.launch.command import LaunchCommand
+    from mlacheck.remedies.repair import Repair
+
+_MOST_LINES: Final = 3
+_MOST_REPAIRS: Final = 4
+# How bad it is to leave out a flag that the engine does not read.
+_DROPPED: Final = 5.0
+# How bad it is when a line passes on some of the GPUs that it may run on only.
+_PARTLY: Final = 100.0
+
+
+@frozen
+class Solution:
+    """A line that passes: what to change, the command with it, and what becomes of what was asked for."""
+
+    text: str
+    command: LaunchCommand
+    line: str
+    edits: dict[str, object]
+    cost: str
+    loss: float
+
+
+class Advice:
+    """Ways out of the errors of one line."""
+
+    def __init__(self, line: Line) -> None:
+        self.line = line
+        self.preferences = preferences(line.command.engine)
+
+    @cached_property
+    def solutions(self) -> tuple[Solution, ...]:
+        """Give up to three corrected lines, the one that keeps most first."""
+        found = [solution for repair, line in self._readable() for solution in self._solve(repair, line)]
+        found.sort(key=lambda solution: solution.loss)
+        distinct = {solution.line: solution for solution in reversed(found)}
+        return tuple(solution for solution in found if distinct[solution.line] is solution)[:_MOST_LINES]
+
+    def _readable(self) -> Iterator[tuple[Repair | None, Line]]:
+        """Yield lines that the engine's parser takes: this one, or the nearest ones."""
+        if not self.line.refusals:
+            yield None, self.line
+            return
+        count = 0
+        for repair in repairs(self.line, MOST_CHANGES):
+            line = Line(self.line.around, repair.command, self.line.options)
+            if not line.refusals:
+                count += 1
+                yield repair, line
+            if count == _MOST_REPAIRS:
+                return
+
+    def _solve(self, repair: Repair | None, line: Line) -> Iterator[Solution]:
+        around = line.around
+        worlds = [Evaluation(around.compiled, facts, around.grammar.defaults) for facts in line.worlds()]
+        left = MOST_CHANGES - (len(repair.changes) if repair else 0)
+        passing: list[Edits] = []
+        for world in worlds:
+            if not any(_passes(world, edits) for edits in passing):
+                passing += [edits for edits in self._search(line, world, left) if edits not in passing]
+        scored = sorted(
+            ((self._loss(repair, edits, worlds), number) for number, edits in enumerate(passing)),
+        )
+        shown = 0
+        for loss, number in scored:
+            solution = self._write(repair, line, passing[number], worlds, loss)
+            if solution is not None:
+                shown += 1
+                yield solution
+            if shown == _MOST_LINES:
+                return
+
+    def _search(self, line: Line, world: Evaluation, most_changes: int) -> list[Edits]:
+        candidates = Candidates(world, line.around.grammar, frozenset(line.arguments.given), self.preferences)
+        return Search(world, candidates, Costs(self.preferences, world.outcome())).run(most_changes)
+
+    def _loss(self, repair: Repair | None, edits: Edits, worlds: list[Evaluation]) -> float:
+        well = [world for world in worlds if _passes(world, edits)]
+        costs = Costs(self.preferences, well[0].outcome())
+        total = costs.loss(edits, well[0].outcome(edits), 0) + _PARTLY * (len(worlds) - len(well))
+        for change in repair.changes if repair else ():
+            if change.drops is not None:
+                keep = self.preferences.keep(change.drops)
+                total += _DROPPED + (keep.weight if keep else 0)
+        return total
+
+    def _write(
+        self, repair: Repair | None, line: Line, edits: Edits, worlds: list[Evaluation], loss: float
+    ) -> Solution | None:
+        text, edited = write_edit(line.command, line.arguments, line.around.grammar, edits)
+        beside = {name for name in line.options.env or {} if f"env.{name}" in edits}
+        env = {name: value for name, value in (line.options.env or {}).items() if name not in beside}
+        env |= {name: str(edits[f"env.{name}"]) for name in beside if edits[f"env.{name}"] != "unset"}
+        again = Line(line.around, edited.command, replace(line.options, env=env))
+        if again.refusals:
+            return None
+        good = [
+            number
+            for number, facts in enumerate(again.worlds())
+            if _passes(Evaluation(line.around.compiled, facts, line.around.grammar.defaults), {})
+        ]
+        if not good:
+            return None
+        world = worlds[good[0]]
+        cost = Costs(self.preferences, world.outcome()).words(world.outcome(edits))
+        if len(good) < len(worlds):
+            named = [next(iter(line.around.compiled.program.worlds[number].values())) for number in good]
+            cost = "; ".join(filter(None, (f"passes on SM{', SM'.join(map(str, named))} only", cost)))
+        told = "; ".join(filter(None, (repair.text if repair else "", text)))
+        return Solution(told, edited.command, edited.text, dict(edits), cost, loss)
+
+
+def _passes(world: Evaluation, edits: Edits) -> bool:
+    return not world.errors(world.outcome(edits))

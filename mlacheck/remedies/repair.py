@@ -1,0 +1,112 @@
+"""Corrects what the engine's argument parser refuses: what was meant, the nearest value, or without it."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Final
+
+from mlacheck.frozen import frozen, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mlacheck.engines import ArgumentProblem
+    from mlacheck.launch.command import LaunchCommand, Word
+    from mlacheck.line import Line
+
+# Ways to correct a line that are looked at, best first.
+_MOST: Final = 12
+_VALUED: Final = frozenset({"invalid-choice", "invalid-value", "missing-value", "retired-flag"})
+
+
+@frozen
+class Change:
+    """Other words in place of `[start, end)`, and what that is in words."""
+
+    start: int
+    end: int
+    words: tuple[str, ...]
+    text: str
+    drops: str | None = None  # the argument, or the flag, that the line then lacks
+
+
+@frozen
+class Repair:
+    """A command after such changes."""
+
+    command: LaunchCommand
+    changes: tuple[Change, ...]
+
+    @property
+    def text(self) -> str:
+        """Say what was changed."""
+        return "; ".join(change.text for change in self.changes)
+
+
+def repairs(line: Line, most_changes: int) -> Iterator[Repair]:
+    """Yield the ways to make a line readable, the closest to what was written first."""
+    problems = line.refusals
+    if len(problems) > most_changes or any(problem.index is None for problem in problems):
+        return
+    options = [tuple(_changes(line, problem)) for problem in problems]
+    choices = sorted(
+        itertools.islice(itertools.product(*(range(len(option)) for option in options)), 200), key=sum
+    )
+    for chosen in choices[:_MOST]:
+        changes = tuple(option[at] for option, at in zip(options, chosen, strict=True))
+        yield Repair(_apply(line.command, changes), changes)
+
+
+def _changes(line: Line, problem: ArgumentProblem) -> Iterator[Change]:
+    words, at = line.command.words, problem.index or 0
+    start, end = _span(line, problem)
+    given = " ".join(word.text for word in words[start:end])
+    if problem.kind in {"unknown-flag", "ambiguous-flag"}:
+        name, equals, value = words[at].text.partition("=")
+        for one in problem.suggestions:
+            flag, _, fixed = one.partition(" ")
+            if fixed or "=" in flag:
+                yield Change(start, end, tuple(one.split(" ")), f"write {one} for {given}")
+            else:
+                yield Change(at, at + 1, (f"{flag}{equals}{value}",), f"write {flag} for {name}")
+    elif problem.kind == "invalid-choice":
+        for one in problem.suggestions:
+            head = words[start].text.partition("=")[0]
+            new = (f"{head}={one}",) if "=" in words[start].text else (words[start].text, one)
+            yield Change(start, end, new, f"set {problem.flag} {one}")
+    elif problem.kind == "unexpected-value":
+        name = words[at].text.partition("=")[0]
+        yield Change(at, at + 1, (name,), f"write {name} without a value")
+    yield Change(start, end, (), f"drop {given}", problem.dest or words[at].text.partition("=")[0])
+
+
+def _span(line: Line, problem: ArgumentProblem) -> tuple[int, int]:
+    """Give the words that belong to what is refused."""
+    words, at = line.command.argv, problem.index or 0
+    given = line.arguments.given.get(problem.dest or "")
+    for start, end in given.spans if given is not None else ():
+        if start <= at < end:
+            return start, end
+    end = at + 1
+    if problem.kind in _VALUED and not words[at].startswith("-"):
+        at -= 1  # the value is named; its flag stands before it
+    elif problem.kind in {"unknown-flag", "unexpected-argument"} and "=" not in words[at]:
+        while end < len(words) and not words[end].startswith("-"):
+            end += 1
+    return at, end
+
+
+def _apply(command: LaunchCommand, changes: Sequence[Change]) -> LaunchCommand:
+    words: list[Word] = list(command.words)
+    for change in sorted(changes, key=lambda one: one.start, reverse=True):
+        old = words[change.start : change.end]
+        kept = [
+            old[number]
+            if number < len(old) and old[number].text == text
+            else replace(
+                old[min(number, len(old) - 1)], text=text, raw="", unknown=(), splits=False, implied=False
+            )
+            for number, text in enumerate(change.words)
+        ]
+        words[change.start : change.end] = kept
+    return replace(command, words=tuple(words))
