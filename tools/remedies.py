@@ -60,7 +60,7 @@ def measure(version: str, rows: Iterator[dict[str, Any]], models: Path) -> Itera
 
 def _edits(finding: Finding) -> Iterator[str]:
     for remedy in finding.remedies:
-        if remedy.kind == "edit" and remedy.command is not None:
+        if remedy.command is not None or remedy.edits:
             yield json.dumps([remedy.command, _env(remedy)])
 
 
@@ -80,6 +80,8 @@ def _beyond_flags(report: Report, errors: list[Finding]) -> bool:
 def _suggested(edit: str, row: dict[str, Any], models: Path) -> dict[str, Any]:
     """Make a case of a suggested line, by reading the line as a shell would."""
     text, changed = json.loads(edit)
+    if text is None:  # only a variable beside the line changes
+        text = shlex.join(case_of(row, "", models)["args"])
     [command] = parse_text(text).commands if text.strip() else [None]
     argv = list(command.argv) if command else []
     env = {**(row.get("env") or {}), **(dict(command.env) if command else {}), **changed}

@@ -36,7 +36,7 @@ class Solution:
 
     text: str
     command: LaunchCommand
-    line: str
+    line: str | None  # None where what has to change is beside the line: a variable given with --env
     edits: dict[str, object]
     cost: str
     loss: float
@@ -54,8 +54,8 @@ class Advice:
         """Give up to three corrected lines, the one that keeps most first."""
         found = [solution for repair, line in self._readable() for solution in self._solve(repair, line)]
         found.sort(key=lambda solution: solution.loss)
-        distinct = {solution.line: solution for solution in reversed(found)}
-        return tuple(solution for solution in found if distinct[solution.line] is solution)[:_MOST_LINES]
+        distinct = {solution.line or solution.text: solution for solution in reversed(found)}
+        return tuple(sorted(distinct.values(), key=lambda solution: solution.loss))[:_MOST_LINES]
 
     def _readable(self) -> Iterator[tuple[Repair | None, Line]]:
         """Yield lines that the engine's parser takes: this one, or the nearest ones."""
@@ -128,7 +128,7 @@ class Advice:
             named = [next(iter(line.around.compiled.program.worlds[number].values())) for number in good]
             cost = "; ".join(filter(None, (f"passes on SM{', SM'.join(map(str, named))} only", cost)))
         told = "; ".join(filter(None, (repair.text if repair else "", text)))
-        return Solution(told, edited.command, edited.text, dict(edits), cost, loss)
+        return Solution(told, edited.command, None if beside else edited.text, dict(edits), cost, loss)
 
 
 def _passes(world: Evaluation, edits: Edits) -> bool:

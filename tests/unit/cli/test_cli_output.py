@@ -93,8 +93,8 @@ def test_a_refused_word_comes_with_the_corrected_command():
     assert [one["remedies"][0]["command"] for one in findings] == [right, right]
 
 
-def test_a_corrected_command_that_is_still_refused_says_so():
+def test_a_corrected_command_mends_what_else_is_wrong_with_the_line():
     result = run("--format", "json", "--remedies", line=LINE.replace("trtllm_mla", "trtlm_mla"))
-    remedy = json.loads(result.stdout)["findings"][0]["remedies"][0]
-    assert remedy["command"] == LINE
-    assert remedy["cost"] == "that line still has MLA194"
+    for remedy in json.loads(result.stdout)["findings"][0]["remedies"]:
+        again = run("--format", "json", line=remedy["command"])
+        assert json.loads(again.stdout)["verdict"] in {"ok", "warning"}

@@ -85,8 +85,9 @@ def test_without_a_gpu_a_line_that_passes_on_some_says_on_which():
 def test_a_variable_given_beside_the_line_is_part_of_the_remedy():
     text = f"{DEEPSEEK} --speculative-algorithm EAGLE"
     report = check(text, version="0.5.23", env={"SGLANG_RAGGED_VERIFY_MODE": "cap_accept"})
-    edits = [remedy.edits for remedy in corrected(report)]
-    assert {"env.SGLANG_RAGGED_VERIFY_MODE": "unset"} in edits
+    [remedy] = [one for finding in report.findings for one in finding.remedies][:1]
+    assert remedy.edits == {"env.SGLANG_RAGGED_VERIFY_MODE": "unset"}
+    assert remedy.command is None  # the line as it stands is right
 
 
 def test_the_search_is_quick_even_where_there_is_no_way_out():
