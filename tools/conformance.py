@@ -71,11 +71,14 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
 
 def case_of(row: dict[str, Any], version: str, models: Path) -> dict[str, Any]:
     """Make the case of a recorded row."""
-    args = [str(models / arg[1:]) if arg.startswith("@") else arg for arg in row["args"]]
+
+    def path(name: str) -> str:
+        return str(models / name) if (models / name).exists() else name
+
+    args = [path(arg[1:]) if arg.startswith("@") else arg for arg in row["args"]]
     model = row.get("model")
     if model is not None:
-        path = str(models / model) if (models / model).exists() else model
-        args = ["--model-path", path, *args]
+        args = ["--model-path", path(model), *args]
     return {
         "id": row["id"],
         "engine_version": version,

@@ -1,8 +1,10 @@
 """Make random launch cases from a seed, for replay by the real engine and by tools/conformance.py.
 
-Prints one JSON object a line: {id, model, gpu, flashinfer, args, env}. `model` and `@name` in args are
-folders under tests/conformance/models. The same seed, version and count give the same cases. Few (gpu,
-flashinfer) pairs are drawn for one batch, since a replay imports the engine once for each pair.
+Prints one JSON object a line: {id, model, gpu, flashinfer, args, env}. `model` and `@name` in args are ids of
+the catalogue in rules/models, or folders under tests/conformance/models; `--write-models DIR` writes the
+catalogue's as folders of those names. The same seed, version and count give the same cases. Few
+(gpu, flashinfer) pairs are drawn for one batch, since a replay imports the engine once for each pair.
+What is drawn from stands in random_cases.yaml.
 """
 
 from __future__ import annotations
@@ -14,228 +16,171 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from mlacheck.probes.catalogue import load_catalogue
+
 ROOT: Final = Path(__file__).parent.parent
 MODELS: Final = ROOT / "tests" / "conformance" / "models"
-GPUS: Final = (
-    "a100", "l40s", "h100", "h200", "h20", "b200", "gb200", "b300", "gb300", "sm120", "gb10", "none",
-)  # fmt: skip
-GPU_WEIGHTS: Final = (2, 2, 3, 6, 2, 8, 5, 4, 4, 4, 1, 0.3)
-FLASHINFERS: Final = (
-    "0.6.11.post3", "0.6.12", "0.6.14", "0.6.15.post1", "0.6.17", "0.6.18", "0.7.1", "0.7.2", None,
-)  # fmt: skip
-COMMON_MODELS: Final = (
-    "deepseek-v3",
-    "deepseek-v3.2",
-    "kimi-k2",
-    "kimi-k3",
-    "llama-3.1-8b",
-    "deepseek-v2-lite",
-)
-
-# Values worth trying, by argument; others come from the argument's choices or its type.
-VALUES: Final[dict[str, tuple[Any, ...]]] = {
-    "page_size": (1, 16, 32, 64, 64, 128, 256, 0, 3),
-    "tp_size": (1, 2, 4, 8, 8, 8, 16, 3, 6),
-    "dcp_size": (1, 2, 4, 8, 8, 3),
-    "dp_size": (1, 2, 4, 8, 3),
-    "ep_size": (1, 2, 4, 8, 3),
-    "pp_size": (1, 2, 4),
-    "attn_cp_size": (1, 2, 4, 8),
-    "moe_dp_size": (1, 2, 4),
-    "moe_dense_tp_size": (1, 2),
-    "nnodes": (1, 2),
-    "node_rank": (0, 0, 1),
-    "speculative_algorithm": (
-        "EAGLE", "EAGLE", "EAGLE3", "EAGLE3", "NEXTN", "STANDALONE", "DFLASH", "DSPARK", "DSPARK", "NGRAM",
-        "FROZEN_KV_MTP", "UNO", "DOMINO", "NONE", "eagle",
-    ),
-    "speculative_draft_attention_backend": (
-        "triton", "flashinfer", "fa3", "fa4", "trtllm_mla", "trtllm_mha", "cutedsl_mla", "tokenspeed_mla",
-        "flashmla",
-        "cutlass_mla", "dsa", "nsa", "torch_native",
-    ),
-    "radix_cache_backend": ("radix", "cpp", "unified", "x"),
-    "eplb_algorithm": ("auto", "deepseek", "elasticity_aware"),
-    "dllm_algorithm": ("LowConfidence", "x"),
-    "init_expert_location": ("trivial",),
-    "offload_mode": ("cpu", "meta", "x"),
-    "speculative_num_steps": (1, 2, 3, 3, 5, 7),
-    "speculative_eagle_topk": (1, 1, 1, 2, 4, 8),
-    "speculative_num_draft_tokens": (2, 4, 4, 6, 8, 16),
-    "speculative_dflash_block_size": (4, 8, 16),
-    "speculative_dspark_block_size": (4, 7, 8),
-    "speculative_draft_window_size": (64, 128, 2048, 0),
-    "chunked_prefill_size": (-1, 512, 2048, 4096, 8192, 16384, 0, 1000),
-    "max_running_requests": (1, 2, 8, 32, 64, 256, 1024),
-    "context_length": (2048, 8192, 131072, 1000000),
-    "mem_fraction_static": (0.5, 0.7, 0.85, 0.95),
-    "max_total_tokens": (4096, 65536, 1000000),
-    "cuda_graph_max_bs": (1, 8, 64, 256),
-    "cuda_graph_max_bs_decode": (1, 8, 64, 256),
-    "cuda_graph_max_bs_prefill": (512, 4096),
-    "hicache_ratio": (0.5, 1.0, 2.0),
-    "hicache_size": (0, 10, 50),
-    "mamba_track_interval": (1, 64, 256),
-    "max_mamba_cache_size": (8, 64, 512),
-    "disaggregation_decode_tp": (1, 8),
-    "num_continuous_decode_steps": (1, 2, 4),
-    "kv_canary_sweep_interval": (0, 1, 10),
-    "dist_init_addr": ("127.0.0.1:20000",),
-    "speculative_draft_model_path": (
-        "@draft-dflash-llama", "@draft-dspark-generic", "@draft-dspark-k3", "@draft-eagle-llama",
-        "@draft-eagle3-llama", "@draft-eagle3-mla", "@draft-qwen2.5-0.5b",
-    ),
-    "json_model_override_args": ("{}", '{"num_hidden_layers": 4}'),
-    "load_format": ("dummy",),
-}  # fmt: skip
-
-# Groups of arguments that act together: (weight, {argument: chance to be given}).
-GROUPS: Final[tuple[tuple[float, dict[str, float]], ...]] = (
-    (10, {"attention_backend": 0.9, "page_size": 0.5, "kv_cache_dtype": 0.5}),
-    (6, {"prefill_attention_backend": 0.7, "decode_attention_backend": 0.8, "page_size": 0.3}),
-    (6, {"dcp_size": 0.9, "dcp_comm_backend": 0.4, "dcp_replicate_q_proj": 0.3,
-         "decode_attention_backend": 0.5}),
-    (10, {
-        "speculative_algorithm": 1, "speculative_draft_model_path": 0.6, "speculative_num_steps": 0.6,
-        "speculative_eagle_topk": 0.6, "speculative_num_draft_tokens": 0.6, "speculative_attention_mode": 0.2,
-        "speculative_draft_attention_backend": 0.25, "speculative_dflash_block_size": 0.1,
-        "speculative_dspark_block_size": 0.1, "speculative_draft_window_size": 0.1,
-        "speculative_draft_kv_cache_dtype": 0.1, "speculative_use_rejection_sampling": 0.06,
-        "speculative_moe_runner_backend": 0.08, "speculative_draft_model_quantization": 0.06,
-        "enable_multi_layer_eagle": 0.05, "speculative_adaptive": 0.05, "speculative_token_map": 0.03,
-    }),
-    (5, {"enable_dp_attention": 0.8, "dp_size": 0.8, "enable_dp_lm_head": 0.2, "moe_dense_tp_size": 0.2}),
-    (5, {"ep_size": 0.5, "moe_a2a_backend": 0.4, "moe_runner_backend": 0.6, "quantization": 0.2,
-         "deepep_mode": 0.1,
-         "enable_eplb": 0.1, "enable_two_batch_overlap": 0.1, "enable_single_batch_overlap": 0.05}),
-    (3, {"pp_size": 0.8, "nnodes": 0.3, "node_rank": 0.2, "dist_init_addr": 0.3,
-         "enable_dynamic_chunking": 0.2}),
-    (4, {"enable_hierarchical_cache": 0.8, "hicache_ratio": 0.2, "hicache_size": 0.2,
-         "hicache_io_backend": 0.3,
-         "hicache_mem_layout": 0.4, "hicache_write_policy": 0.2, "hicache_storage_backend": 0.3,
-         "disable_radix_cache": 0.1, "page_size": 0.3}),
-    (4, {"disaggregation_mode": 1, "disaggregation_transfer_backend": 0.4,
-         "disaggregation_decode_enable_radix_cache":
-         0.2, "disaggregation_decode_enable_offload_kvcache": 0.2, "num_reserved_decode_tokens": 0.1}),
-    (4, {"dsa_prefill_backend": 0.6, "dsa_decode_backend": 0.6, "dsa_topk_backend": 0.2,
-         "kv_cache_dtype": 0.4,
-         "dsa_paged_mqa_logits_backend": 0.2, "nsa_prefill_backend": 0.3, "nsa_decode_backend": 0.3,
-         "enable_hisparse": 0.1}),
-    (4, {"chunked_prefill_size": 0.6, "disable_radix_cache": 0.3, "enable_mixed_chunk": 0.3,
-         "max_prefill_tokens": 0.2,
-         "disable_overlap_schedule": 0.2, "max_running_requests": 0.3, "context_length": 0.3}),
-    (3, {"disable_cuda_graph": 0.3, "cuda_graph_max_bs": 0.3, "cuda_graph_max_bs_decode": 0.3,
-         "cuda_graph_bs": 0.2,
-         "cuda_graph_backend_decode": 0.3, "cuda_graph_backend_prefill": 0.3,
-         "disable_prefill_cuda_graph": 0.2,
-         "enable_torch_compile": 0.2, "enable_piecewise_cuda_graph": 0.2,
-         "disable_piecewise_cuda_graph": 0.2}),
-    (3, {"quantization": 0.8, "fp8_gemm_backend": 0.2, "fp4_gemm_backend": 0.2, "dtype": 0.2}),
-    (3, {"enable_deterministic_inference": 0.8, "rl_on_policy_target": 0.2, "sampling_backend": 0.3,
-         "attention_backend": 0.4}),
-    (2, {"enable_symm_mem": 0.6, "enable_nccl_nvls": 0.2, "enable_torch_symm_mem": 0.2, "enable_mscclpp": 0.2,
-         "enable_flashinfer_allreduce_fusion": 0.3, "disable_custom_all_reduce": 0.2}),
-    (3, {"mamba_backend": 0.3, "mamba_ssm_dtype": 0.3, "mamba_scheduler_strategy": 0.3,
-         "max_mamba_cache_size": 0.2,
-         "mamba_radix_cache_strategy": 0.4, "linear_attn_backend": 0.5, "linear_attn_decode_backend": 0.3,
-         "linear_attn_prefill_backend": 0.3, "mamba_track_interval": 0.2}),
-    (2, {"attn_cp_size": 0.8, "moe_dp_size": 0.3, "enable_prefill_cp": 0.4, "cp_strategy": 0.4,
-         "enable_nsa_prefill_context_parallel": 0.3, "enable_dsa_prefill_context_parallel": 0.3}),
-    (2, {"enable_lora": 0.7, "lora_backend": 0.4, "max_lora_rank": 0.4, "max_loras_per_batch": 0.3}),
-    (1, {"enable_lmcache": 0.4, "enable_unified_memory": 0.4, "enable_page_major_kv_layout": 0.3,
-         "enable_pdmux": 0.3, "dllm_algorithm": 0.3, "cpu_offload_gb": 0.2, "enable_memory_saver": 0.2}),
-)  # fmt: skip
-
-ENVIRONMENT: Final[dict[str, tuple[str, ...]]] = {
-    "SGLANG_ENABLE_SPEC_V2": ("0", "1", "true"),
-    "SGLANG_ENABLE_OVERLAP_PLAN_STREAM": ("1",),
-    "SGLANG_RAGGED_VERIFY_MODE": ("off", "auto", "on", "static", "compact"),
-    "SGLANG_ENABLE_PP_SPEC": ("0", "1"),
-    "SGLANG_IS_FLASHINFER_AVAILABLE": ("0", "false", "true"),
-    "SGLANG_SKIP_SGL_KERNEL_VERSION_CHECK": ("1",),
-    "FLASHINFER_DISABLE_VERSION_CHECK": ("1",),
-    "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN": ("1", "true"),
-    "SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION": ("1",),
-    "SGLANG_DISAGG_STAGING_BUFFER": ("1",),
-    "SGLANG_NSA_FORCE_MLA": ("1",),
-    "SGLANG_DSA_FORCE_MLA": ("1",),
-    "SGLANG_ENABLE_TORCH_COMPILE": ("1",),
-    "SGLANG_SET_CPU_AFFINITY": ("1",),
-    "SGLANG_SKIP_P2P_CHECK": ("1",),
-}
-
-# Not tried: they name files or endpoints, print help, or change the machine.
-SKIPPED: Final = {
-    "help",
-    "model_path",
-    "config",
-    "version",
-    "tokenizer_path",
-    "model_impl",
-    "use_ray",
-    "device",
-}
-_SKIPPED_ENDINGS: Final = (
-    "_path", "_file", "_dir", "_folder", "_url", "_urls", "_endpoint", "_endpoints", "_ip", "_port",
-    "_addr", "_socket",
-    "_keyfile", "_certfile", "_certs", "_config", "_config_file", "_device", "_paths", "_loader",
-)  # fmt: skip
+DRAWN: Final[dict[str, Any]] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+VALUES: Final[dict[str, list[Any]]] = DRAWN["values"]
 _ODD_INTS: Final = (0, -1, -8, 2**31, 10**12)
+_COMMON: Final = ("deepseek-v3", "deepseek-v3.2", "kimi-k2", "kimi-k3", "llama-3.1-8b", "deepseek-v2-lite")
+
+
+class Models:
+    """The models to draw from: targets, drafts, and what kind each is."""
+
+    def __init__(self) -> None:
+        self.catalogue: dict[str, Any] = load_catalogue()["models"]
+        self.folders = sorted(one.name for one in MODELS.iterdir())
+        self.drafts_of = {
+            name: [one for one in entry.get("drafts", ()) if one in self.catalogue]
+            for name, entry in self.catalogue.items()
+        }
+        published = {draft for drafts in self.drafts_of.values() for draft in drafts}
+        names = [*self.folders, *self.catalogue]
+        self.drafts = [name for name in names if name in published or _is_draft(name)]
+        self.targets = [name for name in names if name not in self.drafts]
+
+    def config(self, name: str) -> dict[str, Any]:
+        """Give a model's config."""
+        if name in self.catalogue:
+            return dict(self.catalogue[name]["config"])
+        return dict(json.loads((MODELS / name / "config.json").read_text(encoding="utf-8")))
+
+    def kind(self, name: str) -> str:
+        """Tell dense MLA, DSA, hybrid and GQA models apart."""
+        config = self.config(name)
+        config = {**config, **config.get("text_config", {})}
+        if config.get("index_topk"):
+            return "dsa"
+        if any(key in config for key in ("linear_attn_config", "full_attention_interval", "layer_types")):
+            return "hybrid"
+        return "mla" if config.get("kv_lora_rank") else "gqa"
+
+    def write(self, folder: Path) -> None:
+        """Write the catalogue's configs as model folders."""
+        for name, entry in self.catalogue.items():
+            path = folder / name
+            path.mkdir(parents=True, exist_ok=True)
+            (path / "config.json").write_text(json.dumps(entry["config"]), encoding="utf-8")
+            if "hf_quant_config" in entry:
+                (path / "hf_quant_config.json").write_text(json.dumps(entry["hf_quant_config"]), "utf-8")
+
+
+def _is_draft(name: str) -> bool:
+    lowered = name.lower()
+    return name.startswith("draft-") or any(
+        word in lowered for word in ("eagle", "dspark", "dflash", "nextn")
+    )
 
 
 class Maker:
     """Draws cases for one engine version."""
 
-    def __init__(self, version: str, seed: int, pairs: int) -> None:
+    def __init__(self, version: str, seed: int, pairs: int, gpus: tuple[str, ...] = ()) -> None:
         flags = json.loads(
             (ROOT / "rules" / "sglang" / "flags" / f"{version}.json").read_text(encoding="utf-8")
         )
         self.version, self.seed = version, seed
         self.options: dict[str, dict[str, Any]] = {one["dest"]: one for one in flags["options"]}
+        endings = tuple(DRAWN["skipped_endings"])
         self.free = sorted(
             dest
-            for dest, one in self.options.items()
-            if dest not in SKIPPED
-            and not dest.endswith(_SKIPPED_ENDINGS)
-            and one["type"] in (None, "int", "float", "str", "human_readable_int")
+            for dest in self.options
+            if dest in VALUES or not (dest in DRAWN["skipped"] or dest.endswith(endings))
         )
         self.random = random.Random(f"{version}/{seed}")  # noqa: S311  # reproducible on purpose
-        pin = flags["pins"].get("flashinfer-python")
-        others = [one for one in FLASHINFERS if one != pin]
+        self.sweep = [
+            (dest, choice) for dest in self.free for choice in self.options[dest]["choices"] or (None,)
+        ]
+        self.random.shuffle(self.sweep)
+        self.models = Models()
+        weights: dict[str, float] = DRAWN["gpu_weights"]
         self.pairs: list[tuple[str, str | None]] = []
+        pin = flags["pins"].get("flashinfer-python")
+        others = [one for one in DRAWN["flashinfers"] if one != pin]
         while len(self.pairs) < pairs:
-            gpu = self.random.choices(GPUS, GPU_WEIGHTS)[0]
-            flashinfer = (
-                pin if pin in FLASHINFERS and self.random.random() < 0.7 else self.random.choice(others)
+            gpu = (
+                self.random.choice(gpus)
+                if gpus
+                else self.random.choices(list(weights), list(weights.values()))[0]
             )
+            pinned = pin in DRAWN["flashinfers"] and self.random.random() < 0.7
+            flashinfer = pin if pinned else self.random.choice(others)
             if (gpu, flashinfer) not in self.pairs:
                 self.pairs.append((gpu, flashinfer))
-        self.models = sorted(one.name for one in MODELS.iterdir() if not one.name.startswith("draft-"))
 
     def case(self, number: int) -> dict[str, Any]:
-        """Draw one case."""
+        """Draw one case: arguments that act together, a launch line with changes, or few arguments of all."""
         rng = self.random
         gpu, flashinfer = self.pairs[number % len(self.pairs)]
-        model = rng.choice(COMMON_MODELS if rng.random() < 0.5 else self.models)
+        model = rng.choice(_COMMON if rng.random() < 0.3 else self.models.targets)
         given: dict[str, list[str]] = {}
+        (self.groups, self.changed_line, self.swept)[number // len(self.pairs) % 3](given, model)
+        args = [word for words in given.values() for word in words]
+        args = [f"@{self.draft(model)}" if word == "@DRAFT" else word for word in args]
+        env = {}
+        if rng.random() < 0.1:
+            name = rng.choice(sorted(DRAWN["environment"]))
+            env[name] = rng.choice(DRAWN["environment"][name])
+        name = f"{self.version}-s{self.seed}-{number:04}"
+        return {"id": name, "model": model, "gpu": gpu, "flashinfer": flashinfer, "args": args, "env": env}
+
+    def groups(self, given: dict[str, list[str]], _model: str) -> None:
+        """Give arguments that act together."""
+        rng = self.random
         if rng.random() < 0.75:
             self.give(given, "tp_size", rng.choice((8, 8, 8, 8, 4)))
-        groups = rng.choices(
-            [one[1] for one in GROUPS], [one[0] for one in GROUPS], k=rng.choice((1, 1, 2, 2, 3))
-        )
-        for group in groups:
-            for dest, chance in group.items():
+        groups = DRAWN["groups"]
+        weights = [one["weight"] for one in groups]
+        for group in rng.choices(groups, weights, k=rng.choice((1, 1, 2, 2, 3))):
+            for dest, chance in group["flags"].items():
                 if rng.random() < chance:
                     self.give(given, dest)
         while rng.random() < 0.25:
             self.give(given, rng.choice(self.free))
-        args = [word for words in given.values() for word in words]
-        env = {}
-        if rng.random() < 0.08:
-            name = rng.choice(sorted(ENVIRONMENT))
-            env[name] = rng.choice(ENVIRONMENT[name])
-        name = f"{self.version}-s{self.seed}-{number:04}"
-        return {"id": name, "model": model, "gpu": gpu, "flashinfer": flashinfer, "args": args, "env": env}
+
+    def changed_line(self, given: dict[str, list[str]], model: str) -> None:
+        """Give a launch line that people use, then drop, change and add a little."""
+        rng = self.random
+        lines = DRAWN["lines"]
+        kind = self.models.kind(model)
+        if rng.random() < 0.1:
+            kind = rng.choice(sorted(lines))
+        chosen = rng.choice(lines[kind] if rng.random() < 0.6 else lines["any"])
+        dests = {flag: dest for dest, one in self.options.items() for flag in one["flags"]}
+        words = chosen.split()
+        starts = [number for number, word in enumerate(words) if word.startswith("--")]
+        for begin, end in zip(starts, [*starts[1:], len(words)], strict=True):
+            dest = dests.get(words[begin])
+            if rng.random() < 0.07:
+                continue
+            if dest and rng.random() < 0.1:
+                self.give(given, dest)
+            else:
+                given[dest or words[begin]] = words[begin:end]
+        while rng.random() < 0.6:
+            groups = DRAWN["groups"]
+            pool = list(rng.choice(groups)["flags"]) if rng.random() < 0.7 else self.free
+            self.give(given, rng.choice(pool))
+
+    def swept(self, given: dict[str, list[str]], _model: str) -> None:
+        """Give one or two arguments of all, so that every one has its turn."""
+        self.give(given, "tp_size", self.random.choice((1, 8, 8, 8, 4)))
+        for _ in range(self.random.choice((1, 1, 2))):
+            if not self.sweep:
+                return
+            dest, choice = self.sweep.pop()
+            self.give(given, dest, choice if dest not in VALUES or self.random.random() < 0.7 else None)
+
+    def draft(self, model: str) -> str:
+        """Choose a draft model, mostly one published for the target."""
+        own = self.models.drafts_of.get(model)
+        return str(self.random.choice(own if own and self.random.random() < 0.7 else self.models.drafts))
 
     def give(self, given: dict[str, list[str]], dest: str, value: object = None) -> None:
         """Add an argument that this version has."""
@@ -252,11 +197,8 @@ class Maker:
         words = [str(value if value is not None else self.value(dest, option))]
         if option["nargs"] in ("+", "*") and rng.random() < 0.5:
             words.append(str(self.value(dest, option)))
-        given[dest] = (
-            [f"{flag}={words[0]}"]
-            if rng.random() < 0.05 and len(words) == 1 and words[0][:1] != "@"
-            else [flag, *words]
-        )
+        alone = rng.random() < 0.05 and len(words) == 1 and words[0][:1] != "@"
+        given[dest] = [f"{flag}={words[0]}"] if alone else [flag, *words]
 
     def value(self, dest: str, option: dict[str, Any]) -> object:
         """Draw a value of an argument, now and then an odd one."""
@@ -267,30 +209,33 @@ class Maker:
             return rng.choice((*_ODD_INTS, "x", "1.5"))
         if odd and option["choices"]:
             return str(rng.choice(option["choices"]))[:-1]
+        if dest == "speculative_draft_model_path":
+            return "@DRAFT"
         if dest in VALUES:
             return rng.choice(VALUES[dest])
         if option["choices"]:
             return rng.choice(option["choices"])
         if number:
-            return (
-                rng.choice((0.1, 0.5, 1, 2))
-                if option["type"] == "float"
-                else rng.choice((0, 1, 2, 4, 8, 64, 1024))
-            )
+            return rng.choice((0.1, 0.5, 1, 2) if option["type"] == "float" else (0, 1, 2, 4, 8, 64, 1024))
         return rng.choice(("x", "auto", "none"))
 
 
 def main() -> int:
     """Print the cases."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--version", required=True, help="engine version, one with flags data in rules/")
+    parser.add_argument("--version", help="engine version, one with flags data in rules/")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=250)
     parser.add_argument("--pairs", type=int, default=10, help="(GPU, FlashInfer) pairs in the batch")
+    parser.add_argument("--gpu", action="append", default=[], help="draw only these; repeatable")
+    parser.add_argument("--write-models", type=Path, metavar="DIR", help="write its configs there")
     given = parser.parse_args()
-    maker = Maker(given.version, given.seed, given.pairs)
-    for number in range(1, given.count + 1):
-        sys.stdout.write(json.dumps(maker.case(number)) + "\n")
+    if given.write_models:
+        Models().write(given.write_models)
+    if given.version:
+        maker = Maker(given.version, given.seed, given.pairs, tuple(given.gpu))
+        for number in range(1, given.count + 1):
+            sys.stdout.write(json.dumps(maker.case(number)) + "\n")
     return 0
 
 
