@@ -63,7 +63,7 @@ class Line:
         self.refusals = tuple(one for one in self.arguments.problems if not self._named_beside(one))
         self.model: ModelConfig | None = None
         # A named model or draft was not found.
-        self.model_missing = False
+        self.model_unsure = False
         self.assumptions = list(around.target.assumptions)
         self.problems = [Problem(one.name, one.message, one.hint) for one in around.target.problems]
         self.origins: dict[str, str] = dict(around.origins)
@@ -134,9 +134,9 @@ class Line:
     def _add_model(self, prefix: str, reference: object) -> ModelConfig | None:
         found = self.around.models(reference) if isinstance(reference, str) else None
         model = None if isinstance(found, ModelProblem) else found
-        if isinstance(found, ModelProblem):
-            self.model_missing = True
-            self.problems.append(Problem(found.kind, found.message, found.hint))
+        wrong = (found,) if isinstance(found, ModelProblem) else model.odd if model else ()
+        self.model_unsure |= bool(wrong)
+        self.problems.extend(Problem(one.kind, one.message, one.hint) for one in wrong)
         self.facts.update(self.around.model_facts(prefix, model))
         if model is not None:
             self.origins[prefix] = model.origin

@@ -251,7 +251,7 @@ class _Check:
         return " ".join((*env, self.command.engine, *map(quote, self.command.argv)))
 
     def _unsure(self) -> bool:
-        guessed = self.target.extrapolated or self.target.assumed or self.line.model_missing
+        guessed = self.target.extrapolated or self.target.assumed or self.line.model_unsure
         return guessed or bool(self.target.problems) or self._lost_words()
 
     def _lost_words(self) -> bool:

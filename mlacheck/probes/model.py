@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mlacheck.frozen import frozen
 from mlacheck.probes.catalogue import load_catalogue
 from mlacheck.probes.config import ConfigProblem, read_object, shape_problem
+from mlacheck.probes.dimensions import dimension_problems
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,6 +42,7 @@ class ModelConfig:
     drafts: tuple[str, ...] = ()  # published draft models for it
     files: frozenset[str] | None = None  # what lies beside a config.json; None where it is not known
     notes: tuple[str, ...] = ()  # what was odd but did not stop the reading
+    odd: tuple[ConfigProblem, ...] = ()  # dimensions that no checkpoint can have
 
     @property
     def has_remote_code(self) -> bool:
@@ -140,6 +142,7 @@ def _from_path(
         weights_gib=_weights(file.parent) if file.name == CONFIG_NAME else None,
         files=_files(file.parent) if file.name == CONFIG_NAME else None,
         notes=notes,
+        odd=dimension_problems(config, str(file)),
     )
 
 

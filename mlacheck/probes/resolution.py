@@ -96,10 +96,11 @@ class Resolution:
         floating: Sourced | None = None
         for stated in self._engine_texts():
             text = str(stated.value)
-            version = parse_version(text)
+            image = read_image(text) if ":" in text else None
+            version = image.version if image else parse_version(text)
             if version is not None:
                 versions.append(Sourced(version, stated.origin))
-            elif text.lower() in FLOATING or text.startswith(("nightly", "0.0.0")):
+            elif image or text.lower() in FLOATING or text.startswith(("nightly", "0.0.0")):
                 floating = floating or stated
                 if not versions:
                     break  # the strongest source names a moving version; weaker ones do not overrule it
@@ -154,12 +155,17 @@ class Resolution:
             floating is not None or not known
         )  # a moving name may be newer than what is recorded
         self.recorded = known[-1] if known else None
-        why = f"{floating.origin} names no release" if floating else "no version is named"
+        why = "no version is named"
+        if floating:
+            named = "" if floating.origin.endswith(str(floating.value)) else f" {floating.value}"
+            why = f"{floating.origin}{named} names no release"
         if self.recorded is None:
             self.assumptions.append(f"{self.engine} version unknown: {why} and none is recorded")
             return Sourced(None, why)
+        step = "name the one that runs there" if floating else "name it"
         self.assumptions.append(
-            f"{self.engine} {self.recorded} is assumed, the newest recorded: {why} (use --engine-version)"
+            f"{self.engine} {self.recorded} is assumed, the newest recorded: {why}; {step}, "
+            f"e.g. --engine-version {self.recorded}"
         )
         return Sourced(Version(self.recorded), f"assumed: {why}")
 

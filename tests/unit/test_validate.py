@@ -11,6 +11,7 @@ import pytest
 from mlacheck.finding import START_UP_PHASES
 from mlacheck.launch import parse_text
 from mlacheck.probes.engine import recorded_versions
+from mlacheck.probes.model import find_model
 from mlacheck.probes.target import TargetFlags
 from mlacheck.session import Session
 
@@ -239,3 +240,69 @@ def test_remedies_are_not_searched_when_nobody_wants_them():
     report = check(f"{DEEPSEEK} --attention-backend trtllm_mla", remedies=False)
     assert report.verdict == "error"
     assert not [remedy for finding in report.findings for remedy in finding.remedies if remedy.command]
+
+
+@pytest.mark.parametrize("broken", [{"num_attention_heads": -1}, {"hidden_size": "big"}, {"kv_lora_rank": 0}])
+def test_a_config_with_nonsense_numbers_is_told_and_never_ok(tmp_path, broken):
+    config = {**find_model("deepseek-ai/DeepSeek-V3").config, **broken}
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    report = check(f"--model-path {tmp_path} --tp-size 8")
+    assert report.verdict in {"unknown", "error"}
+    (problem,) = report.problems
+    assert problem.kind == "odd-config"
+    assert str(tmp_path / "config.json") in problem.message
+    assert next(iter(broken)) in problem.message
+    assert "--model" in problem.hint
+
+
+def test_a_draft_that_lacks_dimensions_is_told(tmp_path):
+    (tmp_path / "config.json").write_text('{"architectures": ["LlamaForCausalLMEagle3"]}', encoding="utf-8")
+    report = check(
+        f"--model-path meta-llama/Llama-3.1-8B-Instruct --speculative-algorithm EAGLE3 "
+        f"--speculative-draft-model-path {tmp_path}"
+    )
+    assert report.verdict in {"unknown", "error"}
+    assert [problem.message.split("`")[1] for problem in report.problems] == [
+        "hidden_size",
+        "num_attention_heads",
+        "num_hidden_layers",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("version", "judged_as"),
+    [
+        ("0.5.18.post1", "0.5.18"),
+        ("0.5.19rc1", "0.5.19"),
+        ("0.5.20.dev3+g1234567", "0.5.20"),
+        ("0.5.24", "0.5.23"),
+        ("0.4.9", "0.5.15"),
+        ("0.0.0.dev1+g1234567", "0.5.23"),
+        ("latest", "0.5.23"),
+        ("nightly-dev-20260811-abcdef", "0.5.23"),
+        ("lmsysorg/sglang:latest", "0.5.23"),
+    ],
+)
+def test_a_version_between_releases_is_judged_as_the_nearest_and_never_ok(version, judged_as):
+    report = check(DEEPSEEK, version=version)
+    assert report.verdict == "unknown"
+    assert any(judged_as in told for told in report.assumptions)
+    refused = check(f"{DEEPSEEK} --page-size 63 --attention-backend cutlass", version=version)
+    assert refused.verdict == "error"
+    assert all(finding.extrapolated for finding in refused.findings)
+
+
+@pytest.mark.parametrize(
+    "version", ["v0.5.18-cu130", "0.5.18", "lmsysorg/sglang:v0.5.18-cu130", "0.5.18+cu130"]
+)
+def test_a_release_is_known_by_each_of_its_names(version):
+    report = check(DEEPSEEK, version=version)
+    assert report.verdict == "ok"
+    assert str(report.engine_version).startswith("0.5.18")
+
+
+@pytest.mark.parametrize("version", ["latest", "0.0.0.dev1+g1234567"])
+def test_a_name_that_is_no_release_says_what_to_do(version):
+    (told,) = [told for told in check(DEEPSEEK, version=version).assumptions if "assumed" in told]
+    assert f"--engine-version {version} names no release" in told
+    assert told.endswith("name the one that runs there, e.g. --engine-version 0.5.23")
