@@ -2,8 +2,8 @@
 
 A recorded line: {id, kind, model, gpu, flashinfer, args, env, verdict, stage, message, where, backends,
 resolved, ...}.
-`model` and `@name` in args are folders with a config.json under --models, or ids of the catalogue. Differences
-that tests/conformance/exceptions.yaml explains are not counted.
+`model` and `@name` in args are folders with a config.json under --models, or ids of the catalogue.
+Differences that tests/conformance/exceptions.yaml explains are not counted.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from mlacheck.cases import Cases
 from mlacheck.finding import START_UP_PHASES
-from mlacheck.frozen import replace
-from mlacheck.probes.model import ModelConfig, find_model
 from mlacheck.ruleset.load import load_program
 
 if TYPE_CHECKING:
@@ -71,39 +69,16 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
     return {"kind": "own", "env": {}, **row["case"], **row["result"]}
 
 
-@dataclass
-class Checkpoints:
-    """Finds the models that recorded rows name: folders, else entries of the catalogue."""
+def case_of(row: dict[str, Any], version: str, models: Path) -> dict[str, Any]:
+    """Make the case of a recorded row; models that have no folder are the catalogue's."""
 
-    folder: Path
-    cases: Cases
-    known: dict[str, str] = field(default_factory=dict)
+    def path(name: str) -> str:
+        return str(models / name) if (models / name).exists() else name
 
-    def path(self, name: str) -> str:
-        """Give what the launch line has to say for a model."""
-        if name not in self.known:
-            self.known[name] = self._path(name)
-        return self.known[name]
-
-    def _path(self, name: str) -> str:
-        folder = self.folder / name
-        if folder.exists():
-            return str(folder)
-        found = find_model(name)
-        # The engine met the catalogue's models as folders with nothing but their config.
-        return (
-            self.cases.add_model(replace(found, files=frozenset({"config.json"})))
-            if isinstance(found, ModelConfig)
-            else name
-        )
-
-
-def case_of(row: dict[str, Any], version: str, checkpoints: Checkpoints) -> dict[str, Any]:
-    """Make the case of a recorded row."""
-    args = [checkpoints.path(arg[1:]) if arg.startswith("@") else arg for arg in row["args"]]
+    args = [path(arg[1:]) if arg.startswith("@") else arg for arg in row["args"]]
     model = row.get("model")
     if model is not None:
-        args = ["--model-path", checkpoints.path(model), *args]
+        args = ["--model-path", path(model), *args]
     return {
         "id": row["id"],
         "engine_version": version,
@@ -205,9 +180,8 @@ def replay(version: str, rows: Iterable[dict[str, Any]], models: Path) -> Tally:
     """Check every recorded row of a version."""
     tally = Tally(version)
     cases = Cases()
-    checkpoints = Checkpoints(models, cases)
     for row in rows:
-        compare(tally, row, cases.report(case_of(row, version, checkpoints)))
+        compare(tally, row, cases.report(case_of(row, version, models)))
     return tally
 
 
