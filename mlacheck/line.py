@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
+from mlacheck.builtin import DISAGREEMENT, MODELS_DIFFER
 from mlacheck.facts import UNKNOWN, is_known
-from mlacheck.finding import Location, Problem
+from mlacheck.finding import Location, Problem, Remedy
 from mlacheck.frozen import frozen
 from mlacheck.probes.model import ModelProblem
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mlacheck.engines import ArgumentProblem, Arguments, Grammar
+    from mlacheck.finding import Finding
     from mlacheck.launch.command import LaunchCommand
     from mlacheck.probes.model import ModelConfig
     from mlacheck.probes.target import Target
@@ -67,6 +69,8 @@ class Line:
         self.assumptions = list(around.target.assumptions)
         self.problems = [Problem(one.name, one.message, one.hint) for one in around.target.problems]
         self.origins: dict[str, str] = dict(around.origins)
+        # Where what is said beside the line contradicts it.
+        self.remarks: list[Finding] = []
         self.facts = around.facts.copy()
         self.facts.update(self.arguments.values)
         self._add_environment()
@@ -107,7 +111,13 @@ class Line:
         return beside and problem.kind == "missing-required" and problem.dest == _MODEL
 
     def _add_environment(self) -> None:
-        given = {**self.command.env, **(self.options.env or {})}
+        beside = self.options.env or {}
+        given = {**self.command.env, **beside}
+        self.remarks += [
+            DISAGREEMENT.finding(f"env.{name}: {beside[name]} is used, not {value} (launch line)")
+            for name, value in self.command.env.items()
+            if beside.get(name, value) != value
+        ]
         for name, value in given.items():
             fact = f"env.{name}"
             if fact in self.facts:
@@ -122,6 +132,8 @@ class Line:
         if self.facts.get(_MODEL) is None:
             self.facts[_MODEL] = UNKNOWN if reference is None else reference
         self.model = self._add_model("target.", reference)
+        if self.options.model is not None:
+            self._compare_models(self._given(_MODEL))
         draft = self._given(_DRAFT)
         if draft is None:
             # Without a checkpoint of its own the draft is made of the target's extra layers.
@@ -130,6 +142,16 @@ class Line:
             self._add_model("draft.", draft)
         if reference is None and is_known(self.facts.get(_MODEL)):
             self.assumptions.append("no model is named: --model PATH|ID supplies one")
+
+    def _compare_models(self, served: object) -> None:
+        """Remark that another model is checked than the line serves, where both are known."""
+        found = self.around.models(served) if isinstance(served, str) else None
+        if found is None or isinstance(found, ModelProblem) or self.model is None:
+            return
+        if found.config != self.model.config:
+            said = f"{self.model.name} is checked, but the line serves {found.name}: their configs differ"
+            remedy = Remedy("none", "name the model of the line, or leave it to the line")
+            self.remarks.append(MODELS_DIFFER.finding(said, remedies=(remedy,)))
 
     def _add_model(self, prefix: str, reference: object) -> ModelConfig | None:
         found = self.around.models(reference) if isinstance(reference, str) else None

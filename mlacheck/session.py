@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from mlacheck.config import Profile, Settings
     from mlacheck.finding import Report
     from mlacheck.launch.command import LaunchCommand, LaunchProblem
     from mlacheck.probes.machine import Machine
@@ -32,6 +33,9 @@ class Session:
     machine: Machine | None = None
     extra_rules: tuple[Path, ...] = ()
     remedies: bool = True
+    # The configuration's profiles: the target of a file where the flags say nothing.
+    settings: Settings | None = None
+    profile: Profile | None = None  # chosen by name, whatever the file
     model_beside: bool = False  # a line without a model is no mistake: it is named, or left out, elsewhere
     _models: dict[str, ModelConfig | ModelProblem] = field(default_factory=dict)
     _checkers: dict[tuple[object, ...], Checker] = field(default_factory=dict)
@@ -40,7 +44,11 @@ class Session:
         self, command: LaunchCommand, problems: Iterable[LaunchProblem] = (), *, id_: object = None
     ) -> Report:
         """Check one command; `problems` of the text it came from go into its report."""
+        profile = self.profile_of(command.source.file)
         options = Options(self.model, self.env, self.remedies, self.model_beside)
+        if profile is not None:
+            model = self.model or profile.model
+            options = replace(options, model=model, env={**profile.env, **self.env})
         report = self.checker(command).check(command, options, id_=id_)
         problems = tuple(problems)
         told = [Problem(one.kind, one.message, one.hint, Location(one.line, one.column)) for one in problems]
@@ -52,12 +60,20 @@ class Session:
     def checker(self, command: LaunchCommand) -> Checker:
         """Give what checks commands of this engine with these hints about its target."""
         visible = command.env.get("CUDA_VISIBLE_DEVICES")
-        key = (command.engine, command.image, visible)
+        profile = self.profile_of(command.source.file)
+        key = (command.engine, command.image, visible, profile and profile.name)
         checker = self._checkers.get(key)
         if checker is None:
             env = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
             hints = LaunchHints(image=command.image, env=env)
-            target = resolve_target(command.engine, self.flags, hints, machine=self.machine)
+            target = resolve_target(
+                command.engine,
+                self.flags,
+                hints,
+                profile=profile.target if profile else None,
+                profile_name=profile.name if profile else "",
+                machine=self.machine,
+            )
             if not target.rules_version:
                 raise ValueError(command.engine)
             if self.extra_rules:
@@ -67,10 +83,24 @@ class Session:
             checker = self._checkers[key] = Checker(compiled, target, self.find_model)
         return checker
 
+    def profile_of(self, file: str | None) -> Profile | None:
+        """Give the profile that a file is checked for."""
+        if self.profile is not None or self.settings is None:
+            return self.profile
+        return self.settings.profile_of(file)
+
+    def named_model(self, command: LaunchCommand) -> ModelProblem | None:
+        """Say why the model that a flag or a profile names beside the line is not known."""
+        profile = self.profile_of(command.source.file)
+        reference = self.model or (profile and profile.model)
+        found = self.find_model(reference) if reference else None
+        return found if isinstance(found, ModelProblem) else None
+
     def model_of(self, report: Report) -> ModelConfig | None:
         """Give the config of the model that a report is about."""
         named = report.resolved.get("model_path")
-        reference = self.model or (named.value if named else None)
+        profile = self.profile_of(report.file)
+        reference = self.model or (profile and profile.model) or (named.value if named else None)
         found = self.find_model(reference) if isinstance(reference, str) else None
         return found if isinstance(found, ModelConfig) else None
 

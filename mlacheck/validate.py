@@ -105,7 +105,7 @@ class _Check:
         if parse:
             findings = [replace(finding, engine_stops_here=False) for finding in findings]
             undecided = []
-        findings = [*parse, *findings, *self._target_findings()]
+        findings = [*parse, *findings, *self.line.remarks, *self._target_findings()]
         if self.target.extrapolated:
             findings = [replace(finding, extrapolated=True) for finding in findings]
         report = Report(

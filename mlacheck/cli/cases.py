@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from mlacheck.cases import CaseProblem, Cases
 from mlacheck.cli import exit as codes
 from mlacheck.cli.output import STDOUT, write_reports
+from mlacheck.cli.silence import make_selection
 from mlacheck.report.json_ import SCHEMA_VERSION, to_json
 
 if TYPE_CHECKING:
@@ -23,6 +24,20 @@ if TYPE_CHECKING:
 # JSON of cases is one object a line, written as each is done.
 _STREAMED = ([("jsonl", STDOUT)], [("json", STDOUT)])
 
+# Flags about a target, and what each case is asked for alone.
+_NOT_BESIDE: Final = (
+    *("engine_version", "flashinfer", "gpu", "gpu_count", "nodes", "model", "env", "profile"),
+    *("config_file", "decode_check", "probe_import", "baseline", "write_baseline"),
+)
+
+
+def refuse_beside(given: dict[str, Any]) -> None:
+    """Refuse flags that a cases file cannot follow, for they would be ignored without a word."""
+    for name in _NOT_BESIDE:
+        if given[name] not in (None, (), False):
+            flag = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{flag} and --cases do not go together: each case names its own target")
+
 
 def check_cases(
     path: str,
@@ -32,14 +47,18 @@ def check_cases(
     exit_zero: bool,
     remedies: bool,
     extra: Sequence[str] = (),
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
 ) -> int:
     """Check every line of a file (`-`: standard input), in order."""
     failed = seen = False
     usage = False
     kept: list[Report] = []
     streamed = pairs in _STREAMED
+    rules = tuple(map(Path, extra))
+    selection = make_selection(select, ignore, rules)
     with click.open_file(path, encoding="utf-8", errors="surrogateescape") as lines:
-        for result in Cases(remedies=remedies, extra_rules=tuple(map(Path, extra))).check(lines):
+        for result in Cases(remedies=remedies, extra_rules=rules).check(lines):
             seen = True
             if isinstance(result, CaseProblem):
                 usage = True
@@ -47,11 +66,12 @@ def check_cases(
                 if streamed:
                     sys.stdout.write(json.dumps(_unread(result)) + "\n")
                 continue
-            failed = failed or codes.reaches(result, style.fail_on, strict=style.strict)
+            (report,) = selection.apply([result])
+            failed = failed or codes.reaches(report, style.fail_on, strict=style.strict)
             if streamed:
-                sys.stdout.write(to_json(result) + "\n")
+                sys.stdout.write(to_json(report) + "\n")
             else:
-                kept.append(result)
+                kept.append(report)
     if not streamed:
         write_reports(kept, pairs, style)
     if usage:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mlacheck.finding import Report
+    from mlacheck.selection import Selection
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -43,6 +44,21 @@ def terms(values: Sequence[str]) -> tuple[str, ...]:
     return tuple(term.strip() for value in values for term in value.split(",") if term.strip())
 
 
+def make_selection(select: Sequence[str], ignore: Sequence[str], extra: Sequence[Path] = ()) -> Selection:
+    """Read `--select` and `--ignore`; a name that selects nothing is bad usage."""
+    from mlacheck.selection import Selection, TermError  # not needed for --help
+
+    selection = Selection(terms(select), terms(ignore))
+    if selection.select or selection.ignore:
+        from mlacheck.ruleset.names import rule_names  # only where rules are named
+
+        try:
+            selection.check(rule_names(extra))
+        except TermError as error:
+            raise click.UsageError(f"--select or --ignore: {error}") from error
+    return selection
+
+
 def silence_reports(
     reports: Sequence[Report],
     *,
@@ -54,17 +70,7 @@ def silence_reports(
     quiet: bool = False,
 ) -> list[Report]:
     """Silence what does not count. Raises `BaselineError`; a name that selects nothing is bad usage."""
-    done = list(reports)
-    if select or ignore:
-        from mlacheck.ruleset.names import rule_names  # only where rules are named
-        from mlacheck.selection import Selection, TermError  # same
-
-        selection = Selection(terms(select), terms(ignore))
-        try:
-            selection.check(rule_names(extra))
-        except TermError as error:
-            raise click.UsageError(f"--select or --ignore: {error}") from error
-        done = selection.apply(done)
+    done = make_selection(select, ignore, extra).apply(reports)
     if write_baseline is not None or baseline is not None:
         done = _baseline(done, baseline, write_baseline, quiet=quiet)
     return done

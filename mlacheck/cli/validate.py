@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mlacheck.cli import exit as codes
+from mlacheck.cli.configure import config_options, load_settings
 from mlacheck.cli.options import parse_env, target_options
 from mlacheck.cli.output import OutputError, output_options, pair, write_reports
 from mlacheck.cli.silence import silence_options, silence_reports
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mlacheck.finding import Report
-    from mlacheck.launch.command import LaunchResult
+    from mlacheck.launch.command import LaunchCommand, LaunchResult
+    from mlacheck.session import Session
 
 # Text with one of these problems may hold a launch command that nobody could read.
 UNREADABLE: Final = frozenset(
@@ -38,6 +40,7 @@ UNREADABLE: Final = frozenset(
 )
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 @target_options
+@config_options
 @click.option(
     "--rules",
     "extra",
@@ -48,10 +51,14 @@ UNREADABLE: Final = frozenset(
 @output_options
 @silence_options
 @click.option(
-    "--fail-on", type=click.Choice(["error", "warning", "info"]), default="error", show_default=True
+    "--fail-on",
+    type=click.Choice(["error", "warning", "info"]),
+    help="Lowest level that fails (default: error).",
 )
 @click.option("--exit-zero", is_flag=True, help="Report, and exit 0 whatever was found.")
-@click.option("--strict", is_flag=True, help="Fail when the verdict is unknown, too.")
+@click.option(
+    "--strict/--no-strict", default=None, help="Fail when the verdict is unknown, too (default: no)."
+)
 @click.option("--allow-empty", is_flag=True, help="Exit 0 when there is no launch command.")
 @click.option(
     "--decode-check", is_flag=True, help="Run the line's decode on this machine's GPU and compare it."
@@ -75,59 +82,86 @@ def command(**given: Any) -> None:
     sys.exit(_run(**given))
 
 
-def _run(
-    *,
-    text: str | None,
-    cases: str | None,
-    words: Sequence[str],
-    extra: Sequence[str],
-    fail_on: str,
-    exit_zero: bool,
-    strict: bool,
-    allow_empty: bool,
-    formats: Sequence[str],
-    outputs: Sequence[str],
-    **given: Any,
-) -> int:
-    pairs = pair(formats, outputs, "text" if cases is None else "jsonl")
-    if sum((text is not None, cases is not None, bool(words))) != 1:
+def _run(**given: Any) -> int:
+    pairs = pair(given["formats"], given["outputs"], "text" if given["cases"] is None else "jsonl")
+    if sum((given["text"] is not None, given["cases"] is not None, bool(given["words"]))) != 1:
         raise click.UsageError("give exactly one of --args TEXT, -- COMMAND..., and --cases FILE")
     from mlacheck.baseline import BaselineError  # not needed for --help
-    from mlacheck.report.writers import Style  # same
-    from mlacheck.ruleset.error import RuleError  # rules are read only now
+    from mlacheck.config import ConfigError  # same
+    from mlacheck.ruleset.error import RuleError  # same
 
     try:
-        if cases is not None:
-            from mlacheck.cli.cases import check_cases  # only for --cases
-
-            style = Style(given["verbose"], given["quiet"], fail_on, strict)
-            return check_cases(
-                cases, pairs, style, exit_zero=exit_zero, remedies=bool(given["remedies"]), extra=extra
-            )
-        result = _launch(text, words, given["engine"])
-        if not result.commands:
-            _say_nothing_found(result)
-            if any(problem.kind in UNREADABLE for problem in result.problems):
-                return codes.USAGE
-            return codes.OK if allow_empty else codes.NOTHING
-        reports, ran = _reports(result, extra, given)
-        if text is not None:
-            reports = _suppressed(reports, text, extra)
-        reports = silence_reports(
-            reports,
-            select=given["select"],
-            ignore=given["ignore"],
-            baseline=given["baseline"],
-            write_baseline=given["write_baseline"],
-            extra=tuple(map(Path, extra)),
-            quiet=given["quiet"],
-        )
-        style = Style(given["verbose"], given["quiet"], fail_on, strict, complete=ran)
-        write_reports(reports, pairs, style)
-    except (RuleError, OutputError, BaselineError) as error:
-        click.echo(f"error: {error}", err=True)
+        if given["cases"] is not None:
+            return _cases(pairs, given)
+        return _lines(pairs, _configured(given))
+    except (RuleError, OutputError, BaselineError, ConfigError) as error:
+        for line in str(error).splitlines():
+            click.echo(f"error: {line}", err=True)
         return codes.USAGE
-    return codes.exit_code(reports, fail_on=fail_on, strict=strict, exit_zero=exit_zero, not_run=not ran)
+
+
+def _configured(given: dict[str, Any]) -> dict[str, Any]:
+    """Add what the configuration says where the flags say nothing."""
+    settings = load_settings(given["config_file"], no_config=given["no_config"])
+    named = given["profile"]
+    strict = given["strict"]
+    return {
+        **given,
+        "settings": settings,
+        "profile": None if named is None else settings.named(named),
+        "extra": (*settings.rules, *given["extra"]),
+        "fail_on": given["fail_on"] or settings.fail_on or "error",
+        "strict": settings.strict if strict is None else strict,
+        "select": given["select"] or settings.select,
+        "ignore": given["ignore"] or settings.ignore,
+        "baseline": given["baseline"] or settings.baseline,
+    }
+
+
+def _cases(pairs: list[tuple[str, str]], given: dict[str, Any]) -> int:
+    from mlacheck.cli.cases import check_cases, refuse_beside  # only for --cases
+    from mlacheck.report.writers import Style  # same
+
+    refuse_beside(given)
+    style = Style(given["verbose"], given["quiet"], given["fail_on"] or "error", bool(given["strict"]))
+    return check_cases(
+        given["cases"],
+        pairs,
+        style,
+        exit_zero=given["exit_zero"],
+        remedies=bool(given["remedies"]),
+        extra=given["extra"],
+        select=given["select"],
+        ignore=given["ignore"],
+    )
+
+
+def _lines(pairs: list[tuple[str, str]], given: dict[str, Any]) -> int:
+    result = _launch(given["text"], given["words"], given["engine"])
+    if not result.commands:
+        _say_nothing_found(result)
+        if any(problem.kind in UNREADABLE for problem in result.problems):
+            return codes.USAGE
+        return codes.OK if given["allow_empty"] else codes.NOTHING
+    from mlacheck.report.writers import Style  # not needed for --help
+
+    reports, ran = _reports(result, given["extra"], given)
+    if given["text"] is not None:
+        reports = _suppressed(reports, given["text"], given["extra"])
+    reports = silence_reports(
+        reports,
+        select=given["select"],
+        ignore=given["ignore"],
+        baseline=given["baseline"],
+        write_baseline=given["write_baseline"],
+        extra=tuple(map(Path, given["extra"])),
+        quiet=given["quiet"],
+    )
+    fail_on, strict = given["fail_on"], given["strict"]
+    write_reports(reports, pairs, Style(given["verbose"], given["quiet"], fail_on, strict, complete=ran))
+    return codes.exit_code(
+        reports, fail_on=fail_on, strict=strict, exit_zero=given["exit_zero"], not_run=not ran
+    )
 
 
 def _launch(text: str | None, words: Sequence[str], engine: str) -> LaunchResult:
@@ -183,14 +217,14 @@ def _reports(result: LaunchResult, extra: Sequence[str], given: dict[str, Any]) 
         env=parse_env(given["env"]),
         extra_rules=tuple(map(Path, extra)),
         remedies=given["remedies"] is not False,
+        settings=given["settings"],
+        profile=given["profile"],
     )
     reports, ran = [], True
     for launch in result.commands:
         if not recorded_versions(launch.engine):
             raise click.UsageError(f"there are no rules for {launch.engine}: this line cannot be checked")
-        wrong = session.checker(launch).target.problems
-        if wrong:
-            raise click.UsageError("; ".join(f"{one.message}: {one.hint}" for one in wrong))
+        _refuse_target(session, launch)
         report = session.check(launch, result.problems)
         if given["decode_check"]:
             from mlacheck.cli.decode_check import add_decode_check  # only when asked for
@@ -199,3 +233,19 @@ def _reports(result: LaunchResult, extra: Sequence[str], given: dict[str, Any]) 
             ran = ran and done
         reports.append(report)
     return reports, ran
+
+
+def _refuse_target(session: Session, launch: LaunchCommand) -> None:
+    """Refuse a target or model that a flag or the configuration names and that cannot be read."""
+    profile = session.profile_of(launch.source.file)
+    path = session.settings.path if session.settings else None
+    wrong = [(one.origin, f"{one.message}; {one.hint}") for one in session.checker(launch).target.problems]
+    model = session.named_model(launch)
+    if model is not None:
+        origin = "--model" if session.model or not profile else f"profile {profile.name}".strip()
+        wrong.append((origin, f"{model.message}; {model.hint}"))
+    if wrong:
+        where = [f"{origin} of {path}" if origin[:2] != "--" and path else origin for origin, _ in wrong]
+        raise click.UsageError(
+            "; ".join(f"{place}: {said}" for place, (_, said) in zip(where, wrong, strict=True))
+        )

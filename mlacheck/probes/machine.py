@@ -27,6 +27,16 @@ class Machine:
     _imported: ImportProbe | None = None
     _gpus: SeenGpus | None = None
 
+    def has(self, engine: str) -> bool:
+        """Tell whether an engine is installed, without reading what else is."""
+        if self._installation is not None:
+            return engine in self._installation.versions
+        if self.site_packages is not None:
+            return (self.site_packages / engine).is_dir()
+        from importlib.util import find_spec  # only where there is a profile to compare with
+
+        return find_spec(engine) is not None
+
     def installation(self) -> Installation:
         """Tell what is installed."""
         if self._installation is None:

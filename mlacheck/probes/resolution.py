@@ -49,6 +49,8 @@ class Resolution:
         gpu = self._gpu()
         count = self._count(gpu)
         nodes = self._stated("nodes", self.launch.nodes)
+        self._note("nodes", nodes)
+        self._note_machine(version, flashinfer, gpu)
         return Target(
             engine=self.engine,
             version=version,
@@ -89,6 +91,25 @@ class Resolution:
                 not is_known(other.value) or not is_known(stated[0].value) or other.value != stated[0].value
             ):
                 self.disagreements.append(Disagreement(name, stated[0], other))
+
+    def _note_machine(self, *taken: Sourced) -> None:
+        """Note where a profile says something else than a machine that has the engine."""
+        if self.from_machine or len(self.given) < 2 or not self.machine.has(self.engine):
+            return
+        installation = self.machine.installation()
+        origin = f"installed in {installation.place}"
+        here: list[object] = [
+            None if text is None else parse_version(text)
+            for text in (installation.versions.get(name) for name in (self.engine, "flashinfer"))
+        ]
+        seen = self.machine.gpus()
+        here.append(seen.gpu if seen.gpus else None)
+        origins = (origin, origin, f"this machine, {seen.origin}")
+        for name, chosen, value, place in zip(
+            (f"{self.engine} version", "flashinfer", "gpu"), taken, here, origins, strict=True
+        ):
+            if value is not None and chosen.origin == self.given[1][0]:
+                self._note(name, [chosen, Sourced(value, place)])
 
     def _engine_version(self) -> Sourced:
         known = recorded_versions(self.engine)

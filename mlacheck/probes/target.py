@@ -205,7 +205,7 @@ def resolve_target(
 
     given = [("--{}", flags)]
     if profile is not None:
-        given.append((f"profile {profile_name}".rstrip(), profile))
+        given.append((f"profile {profile_name}" if profile_name else "config", profile))
     return Resolution(engine, given, launch or LaunchHints(), machine or here()).target()
 
 

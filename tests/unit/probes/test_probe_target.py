@@ -79,7 +79,7 @@ def test_engine_version_precedence(flag, profile, image, installed, text):
     ("flag", "profile", "image", "installed", "text"),
     [
         ("0.6.14", "0.6.15", IMAGE, INSTALLED, "0.6.14 (--flashinfer)"),
-        (None, "0.6.15", IMAGE, INSTALLED, "0.6.15 (profile)"),
+        (None, "0.6.15", IMAGE, INSTALLED, "0.6.15 (config)"),
         (None, None, IMAGE, INSTALLED, "0.6.15.post1 (pinned by sglang 0.5.17)"),
         (None, None, None, INSTALLED, "0.6.18 (installed in this environment)"),
         (None, None, None, {"sglang": "0.5.20"}, "none (not installed in this environment)"),
@@ -102,7 +102,7 @@ def test_flashinfer_precedence(flag, profile, image, installed, text):
     ("flag", "profile", "hint", "installed", "text"),
     [
         ("b200", "h100", "a100", INSTALLED, "b200 (--gpu)"),
-        (None, "h100", "a100", INSTALLED, "h100 (profile)"),
+        (None, "h100", "a100", INSTALLED, "h100 (config)"),
         (None, None, "NVIDIA-A100-SXM4-80GB", INSTALLED, "a100 (launch file)"),
         (None, None, None, INSTALLED, "h200 (this machine, NVML)"),
         (None, None, None, {}, "unknown (not named)"),

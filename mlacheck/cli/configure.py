@@ -1,0 +1,44 @@
+"""The flags that choose a configuration file and a profile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mlacheck.config import Settings
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+
+def config_options(function: F) -> F:
+    """Add them."""
+    for option in reversed(
+        (
+            click.option("--profile", metavar="NAME", help="Target from the configuration, for every file."),
+            click.option(
+                "--config-file",
+                metavar="PATH",
+                help="Configuration (default: the nearest mlacheck.toml or [tool.mlacheck]).",
+            ),
+            click.option("--no-config", is_flag=True, help="Read no configuration."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def load_settings(config_file: str | None, *, no_config: bool) -> Settings:
+    """Read the configuration that a run is to have. Raises `ConfigError`."""
+    from mlacheck.config import Settings, find_config, read_config  # not needed for --help
+
+    if no_config and config_file is not None:
+        raise click.UsageError("--no-config and --config-file do not go together")
+    if no_config:
+        return Settings()
+    path = find_config(Path.cwd()) if config_file is None else Path(config_file)
+    return Settings() if path is None else read_config(path)

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from mlacheck.cli import cli
+
+LINE = "sglang serve deepseek-ai/DeepSeek-V3 --tp-size 8 --dcp-size 8 --attention-backend trtllm_mla"
+PLAIN = "sglang serve deepseek-ai/DeepSeek-V3 --tp-size 8"
+CONFIG = """
+engine-version = "0.5.18"
+[profiles.prod]
+gpu = "b200"
+gpu-count = 8
+[profiles.hopper]
+gpu = "h200"
+env = {SGLANG_X = "1"}
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words, config=CONFIG, line=LINE, name="mlacheck.toml"):
+        (tmp_path / name).write_text(config)
+        return CliRunner().invoke(
+            cli, ["validate", "--args", line, "--no-remedies", "--format", "json", *words]
+        )
+
+    return run
+
+
+def target(result):
+    return json.loads(result.stdout)["target"]["origins"]
+
+
+def test_a_profile_gives_the_target_and_its_name(run):
+    origins = target(run("--profile", "prod"))
+    assert origins["gpu"] == "b200 (profile prod)"
+    assert origins["gpu_count"] == "8 (profile prod)"
+    assert origins["engine_version"] == "0.5.18 (profile prod)"
+
+
+def test_flags_go_before_the_profile_and_that_is_a_finding(run):
+    result = run("--profile", "prod", "--gpu", "h200")
+    assert target(result)["gpu"] == "h200 (--gpu)"
+    said = [one["message"] for one in json.loads(result.stdout)["findings"] if one["id"] == "MLA598"]
+    assert said == ["gpu: h200 (--gpu) is used, not b200 (profile prod)"]
+
+
+def test_the_profile_goes_before_the_launch_line_and_that_is_a_finding(run):
+    result = run("--profile", "prod", line=f"docker run --gpus all lmsysorg/sglang:v0.5.20 {LINE}")
+    said = [one["message"] for one in json.loads(result.stdout)["findings"] if one["id"] == "MLA598"]
+    assert "0.5.18 (profile prod) is used, not 0.5.20 (image lmsysorg/sglang:v0.5.20)" in said[0]
+
+
+def test_without_a_profile_the_rest_of_the_file_counts(run):
+    origins = target(run())
+    assert origins["engine_version"] == "0.5.18 (config)"
+    assert origins["gpu"].startswith("unknown")
+
+
+def test_a_projects_table_counts_too(run):
+    result = run(config="[tool.mlacheck]\ngpu = 'gb200'\n", name="pyproject.toml")
+    assert target(result)["gpu"] == "gb200 (config)"
+
+
+def test_files_can_be_named_or_left_out(run, tmp_path):
+    other = tmp_path / "other.toml"
+    other.write_text("gpu = 'h100'")
+    assert target(run("--config-file", str(other)))["gpu"] == "h100 (config)"
+    assert "assumed" in target(run("--no-config"))["engine_version"]
+    both = run("--no-config", "--config-file", str(other))
+    assert both.exit_code == 2
+    assert "do not go together" in both.stderr
+
+
+def test_what_fails_a_run_can_be_configured_and_overruled(run):
+    strict = "strict = true\ngpu = 'b200'\n"
+    assert run(config=strict, line=PLAIN).exit_code == 1
+    assert run("--no-strict", config=strict, line=PLAIN).exit_code == 0
+    picky = "fail-on = 'info'\ngpu = 'b200'\nengine-version = '0.5.18'\n"
+    info = f"docker run lmsysorg/sglang:v0.5.20 {PLAIN}"
+    assert run(config=picky, line=info).exit_code == 1
+    assert run("--fail-on", "error", config=picky, line=info).exit_code == 0
+    quiet = "ignore = ['error']\ngpu = 'b200'\nengine-version = '0.5.18'\n"
+    refused = f"{LINE} --speculative-algorithm EAGLE"
+    assert run(config=quiet, line=refused).exit_code == 0
+    assert run("--ignore", "silent", config=quiet, line=refused).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "words", "said"),
+    [
+        ("gpus = 'h200'", (), "mlacheck.toml: gpus is not a key here"),
+        ("", ("--profile", "prod"), "there is no profile 'prod'; it has none"),
+        ("gpu = 'h2000'", (), "config of"),
+        ("engine-version = 'x'", (), "sglang version 'x' cannot be read"),
+        ("model = './none'", (), "./none does not exist"),
+        ("[profiles.p]\nmodel = 'nobody/knows'", ("--profile", "p"), "profile p of"),
+    ],
+)
+def test_a_configuration_that_cannot_be_used_is_bad_usage(run, config, words, said):
+    result = run(*words, config=config)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_profile_on_a_machine_that_has_another_engine_is_a_finding(run, monkeypatch):
+    from mlacheck.probes import target as module
+    from mlacheck.probes.distribution import Installation
+    from mlacheck.probes.machine import Machine
+
+    here = Machine(_installation=Installation("this environment", {"sglang": "0.5.20"}))
+    monkeypatch.setattr(module, "here", lambda: here)
+    result = run("--profile", "prod")
+    said = [one["message"] for one in json.loads(result.stdout)["findings"] if one["id"] == "MLA598"]
+    assert said == [
+        "sglang version: 0.5.18 (profile prod) is used, not 0.5.20 (installed in this environment)"
+    ]
+
+
+def test_an_environment_that_differs_from_the_lines_is_a_finding(run):
+    result = run("--profile", "hopper", line=f"SGLANG_X=0 {LINE}")
+    said = [one["message"] for one in json.loads(result.stdout)["findings"] if one["id"] == "MLA598"]
+    assert said == ["env.SGLANG_X: 1 is used, not 0 (launch line)"]
