@@ -335,3 +335,47 @@ def test_a_closed_pipe_is_no_traceback():
     assert b"Traceback" not in child.stderr.read()
     child.stderr.close()
     child.wait(timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--model", "./no/such/folder"), "--model: ./no/such/folder does not exist on this machine"),
+        (("--model", "nobody/knows-this"), "--model: nobody/knows-this is neither a path"),
+        (("--model", "deepseek-ai/DeepSek-V3"), "did you mean deepseek-ai/DeepSeek-V3"),
+        (("--gpu", "h2000"), "--gpu: "),
+        (("--engine-version", "five"), "--engine-version: sglang version 'five' cannot be read"),
+        (("--flashinfer", "new"), "--flashinfer: FlashInfer version 'new' cannot be read"),
+    ],
+)
+def test_a_target_that_a_flag_names_and_that_cannot_be_read_is_bad_usage(words, said):
+    result = run("--args", LLAMA, *words)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_broken_config_of_a_named_model_is_bad_usage(tmp_path):
+    (tmp_path / "config.json").write_text("{")
+    result = run("--args", LLAMA, "--model", str(tmp_path))
+    assert result.exit_code == 2
+    assert "config.json:1:2: not valid JSON" in result.stderr
+
+
+def test_another_model_than_the_lines_is_remarked():
+    words = ("--format", "json", "--engine-version", "0.5.18", "--gpu", "h200")
+    result = run("--args", LLAMA, "--model", "deepseek-ai/DeepSeek-V3", *words)
+    said = [one["message"] for one in json.loads(result.stdout)["findings"] if one["id"] == "MLA515"]
+    assert "deepseek-ai/DeepSeek-V3 is checked, but the line serves meta-llama" in said[0]
+    same = run("--args", "--model-path deepseek-v3", "--model", "deepseek-ai/DeepSeek-V3", *words)
+    assert "MLA515" not in same.stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--gpu", "h200"), ("--env", "A=1"), ("--decode-check",), ("--profile", "prod"), ("--nodes", "2")],
+)
+def test_a_flag_that_cases_cannot_follow_is_refused(tmp_path, words):
+    result = run("--cases", write(tmp_path, case()), *words)
+    assert result.exit_code == 2
+    assert f"{words[0]} and --cases do not go together" in result.stderr
