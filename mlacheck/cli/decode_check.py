@@ -4,83 +4,219 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from mlacheck.cli import exit as codes
+from mlacheck.cli.options import parse_env, target_options
 from mlacheck.finding import judged
 from mlacheck.frozen import replace
 
 if TYPE_CHECKING:
-    from mlacheck.decode import DecodeReport
+    from collections.abc import Callable, Sequence
+
+    from mlacheck.decode import DecodeReport, Overrides
     from mlacheck.finding import Report
     from mlacheck.probes.model import ModelConfig
 
+F = TypeVar("F", bound="Callable[..., Any]")
+# Sizes that a launch line gives itself.
+_SIZES = ("backend", "tp_size", "dp_size", "dcp_size", "page_size", "kv_cache_dtype", "lse_base")
 
-@click.command("decode-check", context_settings={"max_content_width": 110})
-@click.option(
-    "--backend", default="reference", show_default=True, help="reference, flashinfer, flashinfer-fa2, ..."
-)
-@click.option("--model", required=True, metavar="PATH|ID", help="config.json, its folder, or a model's name.")
-@click.option("--dcp-size", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option(
-    "--tp-size",
-    type=click.IntRange(min=1),
-    default=None,
-    help="Tensor parallel size (default: the DCP size).",
-)
-@click.option("--dp-size", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option("--page-size", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option("--kv-cache-dtype", default="auto", show_default=True)
-@click.option("--q-len", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option("--context-len", type=click.IntRange(min=1), help="Longest context of the batch, in tokens.")
-@click.option("--batch", type=click.IntRange(min=1), help="Requests decoded together.")
-@click.option(
-    "--lse-base", type=click.Choice(["e", "2"]), help="Base the engine merges in (default: the kernel's own)."
-)
+
+def override_options(function: F) -> F:
+    """Add the flags that change the problem of a decode check."""
+    for option in reversed(
+        (
+            click.option(
+                "--context-len",
+                type=click.IntRange(min=1),
+                metavar="N",
+                help="Longest context of the decode check, in tokens.",
+            ),
+            click.option(
+                "--batch", type=click.IntRange(min=1), metavar="N", help="Requests that it decodes together."
+            ),
+            click.option(
+                "--q-len",
+                type=click.IntRange(min=1),
+                metavar="N",
+                help="Query tokens a request (default: the line's draft tokens, else 1).",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+@click.command("decode-check", context_settings={"max_content_width": 110}, epilog=codes.EPILOG)
+@click.option("--args", "text", metavar="TEXT", help="A launch command, or only its flags.")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
+@target_options
+@override_options
+@click.option("--backend", metavar="NAME", help="Kernel, for sizes given here instead of a launch command.")
+@click.option("--dcp-size", type=click.IntRange(min=1), help="Decode context parallel size (default: 1).")
+@click.option("--tp-size", type=click.IntRange(min=1), help="Tensor parallel size (default: the DCP size).")
+@click.option("--dp-size", type=click.IntRange(min=1), help="Data parallel size of attention (default: 1).")
+@click.option("--page-size", type=click.IntRange(min=1), help="Tokens a page (default: 1).")
+@click.option("--kv-cache-dtype", metavar="DTYPE", help="KV cache dtype (default: auto).")
+@click.option("--lse-base", type=click.Choice(["e", "2"]), help="Base merged in (default: the kernel's own).")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option(
     "--time-limit", type=click.FloatRange(min=1), default=300.0, show_default=True, metavar="SECONDS"
 )
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def command(*, model: str, tp_size: int | None, format_: str, **given: Any) -> None:
+def command(*, text: str | None, words: Sequence[str], format_: str, **given: Any) -> None:
     """Decode with a kernel as the launch would, on simulated DCP ranks, and compare with float64.
 
     \b
-    mlacheck decode-check --backend reference --model deepseek-v3 --dcp-size 8
+    mlacheck decode-check --args "--model-path deepseek-ai/DeepSeek-V3 --tp 8 --dcp-size 8 --attention-backend flashinfer"
     mlacheck decode-check --backend flashinfer --model deepseek-v3 --dcp-size 8 --page-size 64
-    """  # noqa: D301 - \b is click's mark for a paragraph kept as it is
+    """  # noqa: D301, E501 - \b is click's mark for a paragraph kept as it is
+    from mlacheck.decode.ranks import ranks_here  # not needed for --help
+
+    sizes = [name for name in _SIZES if given[name] is not None]
+    if text is None and not words:
+        reports: tuple[DecodeReport, ...] = (_by_sizes(given),)
+    elif sizes:
+        flag = "--" + sizes[0].replace("_", "-")
+        raise click.UsageError(f"{flag} goes without a launch command, which says it itself")
+    else:
+        reports = _by_line(text, words, given)
+    ranks = ranks_here()
+    if ranks is not None and not ranks.leads:
+        for row in (row for report in reports for row in report.bad):
+            click.echo(f"mlacheck: rank {ranks.rank}: {row.detail}", err=True)
+        sys.exit(codes.OK)
+    if format_ == "json":
+        values = [report.to_dict() for report in reports]
+        click.echo(json.dumps(values if len(values) > 1 else values[0], indent=2, default=str))
+    else:
+        for report in reports:
+            _write(report)
+    sys.exit(max((_code(report) for report in reports), key=(codes.OK, codes.NOT_RUN, codes.FINDINGS).index))
+
+
+def _by_sizes(given: dict[str, Any]) -> DecodeReport:
     from mlacheck.decode import decode_check  # not needed for --help
-    from mlacheck.decode.ranks import ranks_here  # same
     from mlacheck.probes.model import ModelProblem, find_model  # same
 
-    found = find_model(model)
+    if given["model"] is None:
+        raise click.UsageError("give a launch command (--args TEXT or -- COMMAND...), or --model and sizes")
+    found = find_model(given["model"])
     if isinstance(found, ModelProblem):
         click.echo(f"error: {found.message}\n  {found.hint}", err=True)
         sys.exit(codes.USAGE)
-    ranks = ranks_here()
-    leads = ranks is None or ranks.leads
-    report = decode_check(
+    dcp_size = given["dcp_size"] or 1
+    return decode_check(
         found.config,
-        tp_size=tp_size or given["dcp_size"],
-        on_progress=_progress if leads else None,
-        **given,
+        backend=given["backend"] or "reference",
+        dcp_size=dcp_size,
+        tp_size=given["tp_size"] or dcp_size * (given["dp_size"] or 1),
+        dp_size=given["dp_size"] or 1,
+        page_size=given["page_size"] or 1,
+        kv_cache_dtype=given["kv_cache_dtype"] or "auto",
+        q_len=given["q_len"] or 1,
+        context_len=given["context_len"],
+        batch=given["batch"],
+        lse_base=given["lse_base"],
+        device=given["device"],
+        seed=given["seed"],
+        time_limit=given["time_limit"],
+        on_progress=_progress,
     )
-    if not leads:
-        for row in report.bad:
-            click.echo(f"mlacheck: rank {ranks.rank if ranks else 0}: {row.detail}", err=True)
-        sys.exit(codes.OK)
-    if format_ == "json":
-        click.echo(json.dumps(report.to_dict(), indent=2, default=str))
-    else:
-        _write(report)
-    sys.exit(_code(report))
+
+
+def _by_line(text: str | None, words: Sequence[str], given: dict[str, Any]) -> tuple[DecodeReport, ...]:
+    from mlacheck.decode import Overrides  # not needed for --help
+    from mlacheck.launch import parse_argv, parse_text  # same
+    from mlacheck.probes.target import TargetFlags  # same
+    from mlacheck.session import Session  # same
+
+    if text is not None and words:
+        raise click.UsageError("give one of --args TEXT and -- COMMAND...")
+    engine = given["engine"]
+    result = (
+        parse_argv(list(words), default_engine=engine)
+        if text is None
+        else parse_text(text, default_engine=engine)
+    )
+    if not result.commands:
+        click.echo("error: no launch command found", err=True)
+        sys.exit(codes.NOTHING)
+    flags = TargetFlags(
+        engine_version=given["engine_version"],
+        flashinfer=given["flashinfer"],
+        gpu=given["gpu"],
+        gpu_count=given["gpu_count"],
+        nodes=given["nodes"],
+    )
+    session = Session(flags, model=given["model"], env=parse_env(given["env"]), remedies=False)
+    overrides = Overrides(
+        context_len=given["context_len"],
+        batch=given["batch"],
+        q_len=given["q_len"],
+        device=given["device"],
+        seed=given["seed"],
+        time_limit=given["time_limit"],
+    )
+    reports: list[DecodeReport] = []
+    for launch in result.commands:
+        report = session.check(launch, result.problems)
+        reports += measured(report, session.model_of(report), overrides)
+    return tuple(reports)
+
+
+def measured(
+    report: Report, model: ModelConfig | None, overrides: Overrides | None = None
+) -> tuple[DecodeReport, ...]:
+    """Run the decode checks of a validated line; what keeps one from running is said in its only row."""
+    from mlacheck.decode import check_launch  # only when asked for
+    from mlacheck.decode.row import NOT_RUN, DecodeReport, Row  # same
+
+    stops = next((one for one in report.findings if one.level == "error" and one.engine_stops_here), None)
+    why = None
+    if stops is not None:
+        why = f"the engine refuses this line ({stops.id}), so there is no decode to check"
+    elif model is None:
+        why = "the model's config is not known: --model PATH supplies it"
+    if why is not None or model is None:
+        backend = report.resolved.get("decode_backend")
+        return (DecodeReport((Row("runs", NOT_RUN, detail=why or ""),), str(backend and backend.value)),)
+    sm = report.target.get("sm")
+    return check_launch(
+        report.engine,
+        report.engine_version,
+        {name: one.value for name, one in report.resolved.items()},
+        model.config,
+        target_sm=sm if isinstance(sm, int) and sm > 0 else None,
+        overrides=overrides,
+        on_progress=_progress,
+    )
+
+
+def add_decode_check(
+    report: Report, model: ModelConfig | None, overrides: Overrides | None = None
+) -> tuple[Report, bool]:
+    """Add the decode checks of a validated line to its report; tell whether they could run.
+
+    The verdict is the worse of the two: a verified kernel clears nothing.
+    """
+    checks = measured(report, model, overrides)
+    rows = tuple(row for check in checks for row in check.to_list())
+    refused = report.verdict == "error" and any(one.engine_stops_here for one in report.findings)
+    ran = refused or not any(check.could_not_run for check in checks)
+    return judged(replace(report, decode=rows)), ran
 
 
 def _progress(line: str) -> None:
-    click.echo(line, err=True)
+    from mlacheck.decode.ranks import ranks_here  # only when something runs
+
+    ranks = ranks_here()
+    if ranks is None or ranks.leads:
+        click.echo(line, err=True)
 
 
 def _code(report: DecodeReport) -> int:
@@ -90,51 +226,28 @@ def _code(report: DecodeReport) -> int:
 
 
 def _write(report: DecodeReport) -> None:
-    click.echo(report.description or "decode check")
-    where = report.device or "no device"
-    click.echo(f"backend {report.backend} {report.backend_version or ''} on {where}, {report.seconds:.1f} s")
+    style = "green" if report.ok else "red" if report.bad else "yellow"
+    click.secho(report.outcome, fg=style, bold=True)
+    if report.description:
+        click.echo(f"  {report.description}")
+    package = f" ({report.distribution} {report.backend_version})" if report.distribution else ""
+    click.echo(
+        f"  {report.backend}{package} on {report.device or 'no device'}"
+        + (f", SM{report.sm}" if report.sm else "")
+        + f", {report.seconds:.1f} s"
+    )
     colours = {"passes": "green", "fails": "red", "wrong": "red"}
     for row in report.rows:
-        state = click.style(row.state.ljust(11), fg=colours.get(row.state, "yellow"))
-        measured = "" if row.measured is None else f"  measured {_number(row.measured)}"
+        state = click.style(row.state.ljust(7), fg=colours.get(row.state, "yellow"))
+        measured_ = "" if row.measured is None else f"  measured {_number(row.measured)}"
         limit = "" if row.limit is None else f"  limit {_number(row.limit)}"
-        margin = "" if row.margin is None else f"  margin {row.margin:.0f}x"
-        click.echo(f"  {state} {row.name}{measured}{limit}{margin}")
+        margin = "" if row.margin is None else f"  margin {row.margin:.1f}x"
+        click.echo(f"  {state} {row.name}{measured_}{limit}{margin}")
         if row.detail:
-            click.echo(f"              {row.detail}")
+            click.echo(f"          {row.detail}")
     for line in report.boundary:
         click.echo(f"  not shown: {line}")
 
 
 def _number(value: float | str) -> str:
     return f"{value:.2g}" if isinstance(value, float) else str(value)
-
-
-def add_decode_check(report: Report, model: ModelConfig | None, sm: object) -> tuple[Report, bool]:
-    """Run the decode check of a validated line and add its rows; tell whether it could run."""
-    from mlacheck.decode import decode_check  # only when asked for
-    from mlacheck.decode.row import NOT_RUN, Row  # same
-
-    if report.verdict == "error" and any(finding.engine_stops_here for finding in report.findings):
-        row = Row("runs", NOT_RUN, detail="the engine refuses this line, so there is no decode to check")
-        return replace(report, decode=(row.to_dict(),)), True
-    if model is None:
-        row = Row("runs", NOT_RUN, detail="the model's config is not known: --model PATH supplies it")
-        return replace(report, decode=(row.to_dict(),)), False
-    value = {name: one.value for name, one in report.resolved.items()}
-    decoded: DecodeReport = decode_check(
-        model.config,
-        backend=str(value.get("decode_backend")),
-        dcp_size=_size(value.get("dcp_size")),
-        tp_size=_size(value.get("tp_size")),
-        dp_size=_size(value.get("dp_size")) if value.get("enable_dp_attention") else 1,
-        page_size=_size(value.get("page_size")),
-        kv_cache_dtype=str(value.get("kv_cache_dtype") or "auto"),
-        target_sm=sm if isinstance(sm, int) and sm > 0 else None,
-        on_progress=_progress,
-    )
-    return judged(replace(report, decode=tuple(decoded.to_list()))), not decoded.could_not_run
-
-
-def _size(value: object) -> int:
-    return value if isinstance(value, int) and value > 0 else 1

@@ -10,6 +10,7 @@ import click
 
 from mlacheck.cli import exit as codes
 from mlacheck.cli.configure import config_options, load_settings
+from mlacheck.cli.decode_check import override_options
 from mlacheck.cli.options import parse_env, target_options
 from mlacheck.cli.output import OutputError, output_options, pair, write_reports
 from mlacheck.cli.silence import silence_options, silence_reports
@@ -17,6 +18,7 @@ from mlacheck.cli.silence import silence_options, silence_reports
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mlacheck.decode import Overrides
     from mlacheck.finding import Report
     from mlacheck.launch.command import LaunchCommand, LaunchResult
     from mlacheck.session import Session
@@ -63,6 +65,7 @@ UNREADABLE: Final = frozenset(
 @click.option(
     "--decode-check", is_flag=True, help="Run the line's decode on this machine's GPU and compare it."
 )
+@override_options
 @click.option(
     "--probe-import", is_flag=True, help="Import FlashInfer in a child process to read its signature."
 )
@@ -229,7 +232,7 @@ def _reports(result: LaunchResult, extra: Sequence[str], given: dict[str, Any]) 
         if given["decode_check"]:
             from mlacheck.cli.decode_check import add_decode_check  # only when asked for
 
-            report, done = add_decode_check(report, session.model_of(report), report.target.get("sm"))
+            report, done = add_decode_check(report, session.model_of(report), _overrides(given))
             ran = ran and done
         reports.append(report)
     return reports, ran
@@ -249,3 +252,9 @@ def _refuse_target(session: Session, launch: LaunchCommand) -> None:
         raise click.UsageError(
             "; ".join(f"{place}: {said}" for place, (_, said) in zip(where, wrong, strict=True))
         )
+
+
+def _overrides(given: dict[str, Any]) -> Overrides:
+    from mlacheck.decode import Overrides  # only with --decode-check
+
+    return Overrides(context_len=given["context_len"], batch=given["batch"], q_len=given["q_len"])

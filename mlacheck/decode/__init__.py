@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from mlacheck.decode.launch import decode_check
+from mlacheck.decode.convention import Convention
+from mlacheck.decode.launch import Overrides, check_launch, decode_check
 from mlacheck.decode.problem import DecodeProblem, ProblemError
 from mlacheck.decode.process import run
 from mlacheck.decode.row import DecodeReport, Row
 
-__all__ = ["DecodeProblem", "DecodeReport", "ProblemError", "Row", "decode_check", "run"]
+__all__ = [
+    "Convention",
+    "DecodeProblem",
+    "DecodeReport",
+    "Overrides",
+    "ProblemError",
+    "Row",
+    "check_launch",
+    "decode_check",
+    "run",
+]

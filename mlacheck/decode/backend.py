@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
-from dataclasses import dataclass
+import contextlib
+from dataclasses import dataclass, field
 from importlib import import_module, metadata
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from packaging.version import InvalidVersion, Version
 
@@ -26,19 +26,36 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """What must be installed: a distribution, its least version, and parameters that a function must take."""
+    """What must be there: one of the distributions, its least version, and a GPU capability."""
 
-    distribution: str | None = None
+    distributions: tuple[str, ...] = ()
     least_version: str | None = None
-    function: str | None = None  # "module:attribute.path"
-    parameters: tuple[str, ...] = ()
-    least_sm: int | None = None
+    sms: tuple[int, ...] = ()  # the capabilities that the kernel is built for; empty: any from least_sm
+    least_sm: int = 0
     install: str = "pip install 'mlacheck[gpu]'"
 
 
 @dataclass(frozen=True, slots=True)
+class Traits:
+    """What a kernel can be asked for; it is held to that and to nothing else."""
+
+    lse_base: str | None  # the base that the kernel documents, "e" or "2"; None: it gives no LSE
+    cyclic: bool = False  # it takes the global causal bound of cyclic shards
+    fp8_queries: bool = False  # with an FP8 cache the queries are FP8 too
+    scales: str = "none"  # FP8 scales that its call takes: none, one, or separate (latent and rope)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call into a kernel library; `function` is `package:path` as `rules/*/signatures` name it."""
+
+    function: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Decoded:
-    """A kernel's result for one shard; `lse_base` is the base that the kernel documents, "e" or "2"."""
+    """A kernel's result for one shard; `lse_base` is the base that the kernel documents."""
 
     out: torch.Tensor  # [batch, q_len, heads, latent]
     lse: torch.Tensor | None  # [batch, q_len, heads]
@@ -50,71 +67,84 @@ class Backend(Protocol):
 
     name: str
     requirements: Requirements
-    builds: bool  # the first call compiles
+    traits: Traits
+    builds: str  # what the first call compiles and for how long; empty: nothing
 
     def unsupported(self, problem: DecodeProblem, gpu: Gpu | None) -> str | None:
         """Say why the kernel cannot take the problem on this device, or None."""
+
+    def calls(self, shard: Shard) -> tuple[Call, ...]:
+        """Give the calls that decode one shard, for a comparison with the library's signatures."""
 
     def decode(self, shard: Shard) -> Decoded:
         """Decode one rank's shard."""
 
 
-# Adapter by name: module and class. Imported only in the child process.
+# Adapter by name: module, class and options. Imported only in the child process.
 _ADAPTERS: Final = {
-    "reference": ("mlacheck.decode.backends.plain", "Plain", {}),
-    "flashinfer": ("mlacheck.decode.backends.flashinfer", "FlashInfer", {"variant": "auto"}),
-    "flashinfer-fa2": ("mlacheck.decode.backends.flashinfer", "FlashInfer", {"variant": "fa2"}),
-    "flashinfer-fa3": ("mlacheck.decode.backends.flashinfer", "FlashInfer", {"variant": "fa3"}),
+    "reference": ("plain", "Plain", {}),
+    "flashinfer": ("flashinfer", "FlashInfer", {"variant": "auto"}),
+    "flashinfer-fa2": ("flashinfer", "FlashInfer", {"variant": "fa2"}),
+    "flashinfer-fa3": ("flashinfer", "FlashInfer", {"variant": "fa3"}),
+    "flashmla": ("flashmla", "FlashMla", {}),
+    "trtllm_mla": ("trtllm", "TrtllmMla", {}),
+    "cutedsl_mla": ("trtllm", "CuteDslMla", {}),
+    "tokenspeed_mla": ("tokenspeed", "TokenSpeedMla", {}),
+    "fa3": ("fa3", "Fa3", {}),
+    "triton": ("triton", "Triton", {}),
 }
 BACKENDS: Final = tuple(_ADAPTERS)
+# Kernels that no adapter covers, each with the reason.
+NOT_COVERED: Final = dict.fromkeys(
+    ("dsa", "nsa"), "sparse attention (DSA) is not covered: only dense MLA decode is checked"
+)
 
 
 def load_backend(name: str) -> Backend:
     """Make an adapter; importing it imports no kernel library yet."""
     module, cls, options = _ADAPTERS[name]
-    backend: Backend = getattr(import_module(module), cls)(**options)
+    backend: Backend = getattr(import_module(f"mlacheck.decode.backends.{module}"), cls)(**options)
     return backend
 
 
-def installed_version(requirements: Requirements) -> str | None:
-    """Give the installed version of what an adapter needs."""
-    if requirements.distribution is None:
-        return None
-    try:
-        return metadata.version(requirements.distribution)
-    except metadata.PackageNotFoundError:
-        return None
+def installed(requirements: Requirements) -> tuple[str, str] | None:
+    """Give the name and version of the first installed distribution that an adapter can use."""
+    for name in requirements.distributions:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            return name, metadata.version(name)
+    return None
 
 
 def missing(requirements: Requirements, gpu: Gpu | None) -> str | None:
     """Say what is missing to run an adapter here, with the next step, or None."""
-    if requirements.distribution is not None:
-        version = installed_version(requirements)
-        if version is None:
-            return f"{requirements.distribution} is not installed; {requirements.install}"
-        if requirements.least_version and not _at_least(version, requirements.least_version):
+    if requirements.distributions:
+        found = installed(requirements)
+        if found is None:
+            return f"{' or '.join(requirements.distributions)} is not installed; {requirements.install}"
+        name, version = found
+        if name == requirements.distributions[0] and not _at_least(version, requirements.least_version):
             older = f"is older than {requirements.least_version}, the oldest adapted"
-            return f"{requirements.distribution} {version} {older}; {requirements.install}"
-    if requirements.least_sm is not None and gpu is None:
+            return f"{name} {version} {older}; {requirements.install}"
+    if (requirements.sms or requirements.least_sm) and gpu is None:
         return "no CUDA GPU is visible here; run the check on the target machine"
     return None
 
 
-def lacks_parameters(requirements: Requirements) -> str | None:
-    """Import the kernel library and say which parameter of its function is missing, or None."""
-    if requirements.function is None:
+def wrong_gpu(requirements: Requirements, gpu: Gpu | None) -> str | None:
+    """Say which GPU capability a kernel needs, or None; asked before anything of the kernel is loaded."""
+    sm = gpu.sm if gpu else 0
+    if requirements.sms and sm not in requirements.sms:
+        needed = " or ".join(f"SM{one}" for one in requirements.sms)
+    elif sm < requirements.least_sm:
+        needed = f"SM{requirements.least_sm} or newer"
+    else:
         return None
-    module, _, path = requirements.function.partition(":")
-    function = import_module(module)
-    for name in path.split("."):
-        function = getattr(function, name)
-    parameters = inspect.signature(function).parameters  # type: ignore[arg-type]
-    absent = [name for name in requirements.parameters if name not in parameters]
-    return f"{requirements.function} takes no {', '.join(absent)}" if absent else None
+    here = f"{gpu.name} has SM{sm}" if gpu else "there is no GPU here"
+    return f"the kernel needs {needed}, {here}; run the check on such a GPU or choose a backend for this one"
 
 
-def _at_least(version: str, least: str) -> bool:
+def _at_least(version: str, least: str | None) -> bool:
     try:
-        return Version(version) >= Version(least)
+        return least is None or Version(version) >= Version(least)
     except InvalidVersion:
         return True

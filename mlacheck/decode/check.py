@@ -7,23 +7,31 @@ from typing import TYPE_CHECKING, Final
 
 import torch
 
-from mlacheck.decode.backend import lacks_parameters
+from mlacheck.decode.backend import wrong_gpu
+from mlacheck.decode.binding import misfit
+from mlacheck.decode.cause import DownloadError, cause_of, context_lost
 from mlacheck.decode.contract import A2A, AG_RS, row_names
 from mlacheck.decode.limits import limit_for
 from mlacheck.decode.row import FAILS, NOT_RUN, PASSES, UNSUPPORTED, WRONG, Row
-from mlacheck.decode.trial import Convention, Measured, Setting, TeamLostError, measure
+from mlacheck.decode.trial import Measured, Setting, TeamLostError, draw_inputs, draw_shard, measure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from mlacheck.decode.backend import Backend, Gpu
+    from mlacheck.decode.convention import Convention
     from mlacheck.decode.problem import DecodeProblem
     from mlacheck.decode.trial import Team
 
 # A base that fits must fit this much better than the other one.
 _SEPARATION: Final = 10
-# Scales of the FP8 row: unequal, and powers of nothing.
+_TELLING_TOKENS: Final = 64
+# Scales of the FP8 row: unequal where the kernel takes two, and powers of nothing.
 _LATENT_SCALE, _ROPE_SCALE = 0.37, 1.9
+
+
+class LostError(Exception):
+    """The GPU context died in a row, so that the rows after it need another process."""
 
 
 class Contract:
@@ -46,7 +54,7 @@ class Contract:
         self._convention = convention
         self._team = team
         self._alone_because = alone_because
-        self._lost: str | None = None
+        self._fp8_queries = backend.traits.fp8_queries and problem.kv_dtype.startswith("fp8")
         self._even: Measured | None = None
         self._rows: dict[str, Callable[[str], Row]] = {
             "runs": self._runs,
@@ -67,36 +75,44 @@ class Contract:
             "long context": self._long,
         }
 
-    def rows(self, started: Callable[[str], None] = lambda _: None) -> Iterator[Row]:
-        """Give each row as soon as it is known; `started` is told the name of each row before it runs."""
-        stopped: str | None = None
+    def rows(
+        self, started: Callable[[str], None] = lambda _: None, skip: Collection[str] = ()
+    ) -> Iterator[Row]:
+        """Give each row as soon as it is known; `started` is told the name of each row before it runs.
+
+        Raises LostError after a row that left the GPU unusable.
+        """
         several = self._team is not None or self._alone_because is not None
-        for name in row_names(self._problem, processes=several):
-            if stopped is not None:
-                yield Row(name, NOT_RUN, detail=stopped)
-                continue
+        names = row_names(self._problem, self._backend.traits.scales, processes=several)
+        names = tuple(name for name in names if name not in skip)
+        for place, name in enumerate(names):
             started(name)
-            row = self._row(name)
+            lost, gone = False, None
+            try:
+                row = self._rows[name](name)
+            except TeamLostError as error:
+                row, gone = Row(name, FAILS, detail=str(error)), str(error)
+            except (Exception, DownloadError) as error:  # noqa: BLE001 - whatever a kernel raises is the row's cause
+                row, lost = Row(name, FAILS, detail=cause_of(error)), context_lost(error)
             yield row
             if name == "runs" and row.state != PASSES:
-                stopped = "the kernel did not run"
-            elif self._lost is not None:
-                stopped = self._lost
-            elif row.state == FAILS and self._device.type == "cuda" and (lost := _context_lost()):
-                stopped = f"the GPU context is lost after {name!r}: {lost}"
-
-    def _row(self, name: str) -> Row:
-        try:
-            return self._rows[name](name)
-        except TeamLostError as error:
-            self._lost = str(error)
-            return Row(name, FAILS, detail=str(error))
-        except Exception as error:  # noqa: BLE001 - whatever a kernel raises is the row's cause
-            return Row(name, FAILS, detail=_cause(error))
+                gone = gone or "the kernel did not run"
+            if gone is not None:
+                for rest in names[place + 1 :]:
+                    yield Row(rest, NOT_RUN, detail=gone)
+                return
+            if lost:
+                raise LostError
+            if row.state == FAILS and self._device.type == "cuda":
+                torch.cuda.empty_cache()
 
     def _measure(self, lengths: tuple[int, ...], **changes: object) -> Measured:
-        setting = Setting(**{"lengths": lengths, "dcp_size": self._problem.dcp_size, **changes})  # type: ignore[arg-type]
+        setting = self._setting(lengths, **changes)
         return measure(self._backend, self._problem, setting, self._convention, self._device, self._team)
+
+    def _setting(self, lengths: tuple[int, ...], **changes: object) -> Setting:
+        fixed = {"lengths": lengths, "dcp_size": self._problem.dcp_size, "fp8_queries": self._fp8_queries}
+        return Setting(**{**fixed, **changes})  # type: ignore[arg-type]  # given by name
 
     def _measured(self) -> Measured:
         if self._even is None:
@@ -104,9 +120,14 @@ class Contract:
         return self._even
 
     def _runs(self, name: str) -> Row:
-        if reason := lacks_parameters(self._backend.requirements):
+        # What the device and the signature say comes before anything that could load or fetch a kernel.
+        if reason := wrong_gpu(self._backend.requirements, self._gpu):
             return Row(name, UNSUPPORTED, detail=reason)
-        if reason := self._backend.unsupported(self._problem.with_(q_len=1), self._gpu):
+        if reason := self._backend.unsupported(self._problem, self._gpu):
+            return Row(name, UNSUPPORTED, detail=reason)
+        setting = self._setting((self._problem.dcp_size + self._problem.page_size,))
+        inputs = draw_inputs(self._problem, setting, self._device)
+        if reason := misfit(self._backend.calls(draw_shard(self._problem, setting, inputs, 0))):
             return Row(name, UNSUPPORTED, detail=reason)
         self._measure((self._problem.page_size + 1,), dcp_size=1)
         return Row(name, PASSES)
@@ -125,33 +146,34 @@ class Contract:
 
     def _lse_base(self, name: str) -> Row:
         measured = self._measured()
+        if measured.lse_by_base is not None and max(measured.lse_by_base.values()) < self._telling:
+            # Short contexts can have LSEs near 0, which are the same in every base.
+            least = _TELLING_TOKENS * self._problem.dcp_size
+            measured = self._measure(tuple(max(length, least) for length in self._problem.even_lengths))
         if measured.lse_by_base is None or measured.base is None:
             return Row(name, FAILS, detail=_NO_LSE)
+        wanted = self._convention.lse_base or measured.named_base
         errors = ", ".join(
             f"base {base} is off by {error:.3g} nats" for base, error in measured.lse_by_base.items()
         )
         limit = self._limit("lse")
         best, other = sorted(measured.lse_by_base.values())
         if best > limit:
-            return Row(name, WRONG, "neither", self._wanted_base(measured), detail=errors)
-        if other < _SEPARATION * limit:
-            return Row(
-                name,
-                FAILS,
-                "undecided",
-                self._wanted_base(measured),
-                detail=f"the inputs do not tell: {errors}",
-            )
-        wanted = self._wanted_base(measured)
-        if measured.named_base != measured.base:
+            return Row(name, WRONG, "neither", wanted, detail=errors)
+        if other < self._telling:
+            return Row(name, FAILS, "undecided", wanted, detail=f"the inputs do not tell: {errors}")
+        if wanted != measured.base:
+            errors = f"{self._convention.who} merges in base {wanted}; {errors}"
+        elif measured.named_base != measured.base:
             errors = f"the kernel documents base {measured.named_base}; {errors}"
-        elif wanted != measured.base:
-            errors = f"the engine merges in base {wanted}; {errors}"
+        elif self._convention.lse_base:
+            errors = f"as {self._convention.who} merges; {errors}"
         state = PASSES if measured.base == wanted == measured.named_base else WRONG
         return Row(name, state, measured.base, wanted, detail=errors)
 
-    def _wanted_base(self, measured: Measured) -> str | None:
-        return self._convention.lse_base or measured.named_base
+    @property
+    def _telling(self) -> float:
+        return _SEPARATION * self._limit("lse")
 
     def _rank_output(self, name: str) -> Row:
         measured = self._measured()
@@ -161,17 +183,27 @@ class Contract:
         return self._judge(name, {"lse": self._measured().lse})
 
     def _merged(self, name: str) -> Row:
+        convention = self._convention
+        if convention.never_merges:
+            return Row(name, NOT_RUN, detail=f"{convention.who} merges nothing: {convention.never_merges}")
         both = (self._measured(), self._measure(self._problem.ragged_lengths))
         errors = [measured.merged for measured in both if measured.merged is not None]
-        return self._judge(name, {"merged": max(errors) if len(errors) == len(both) else None})
+        note = f"as {convention.who} merges, {convention.comm}" if convention.engine else ""
+        return self._judge(name, {"merged": max(errors) if len(errors) == len(both) else None}, note)
 
     def _ragged(self, name: str, **changes: object) -> Row:
         return self._judge(name, self._rank_errors(self._measure(self._problem.ragged_lengths, **changes)))
 
     def _empty(self, name: str) -> Row:
         measured = self._measure(self._problem.short_lengths)
-        errors = {**self._rank_errors(measured), "merged": measured.merged}
-        return self._judge(name, errors, f"ranks with no token: {measured.empty}")
+        errors = self._rank_errors(measured)
+        note = f"ranks with no token give {measured.empty}"
+        if not self._convention.never_merges:
+            errors["merged"] = measured.merged
+            if measured.merged is not None:
+                survives = "survives" if measured.merged <= self._limit("merged") else "does not survive"
+                note += f"; the merge of {self._convention.who} {survives} it"
+        return self._judge(name, errors, note)
 
     def _exchanged(self, name: str) -> Row:
         if self._team is None:
@@ -185,33 +217,45 @@ class Contract:
         return self._judge(name, {"merged": max(known) if len(known) == len(errors) else None}, note)
 
     def _causal(self, name: str) -> Row:
-        if reason := self._backend.unsupported(self._problem, self._gpu):
-            return Row(name, UNSUPPORTED, detail=reason)
         q_len, problem = self._problem.q_len, self._problem
         lengths = tuple(max(n, q_len) for n in (*problem.ragged_lengths, *problem.short_lengths))
-        return self._judge(name, self._rank_errors(self._measure(lengths, q_len=q_len)))
+        if problem.dcp_size == 1 or self._backend.traits.cyclic:
+            return self._judge(name, self._rank_errors(self._measure(lengths, q_len=q_len)))
+        plain = max(problem.dcp_size, q_len)
+        measured = self._measure(tuple(max(n, 2 * plain) for n in problem.ragged_lengths), q_len=q_len)
+        off = measured.output if measured.merged is None else max(measured.output, measured.merged)
+        does = self._convention.several
+        detail = f"no global bound: under its own causal mask {q_len} query tokens are off by {off:.0%}"
+        if does:
+            detail += f"; {self._convention.who} {does}"
+        return Row(name, UNSUPPORTED, off, self._limit("output"), detail=detail)
 
     def _scales(self, name: str) -> Row:
+        rope_scale = _ROPE_SCALE if self._backend.traits.scales == "separate" else _LATENT_SCALE
         measured = self._measure(
-            self._problem.even_lengths, latent_scale=_LATENT_SCALE, rope_scale=_ROPE_SCALE
+            self._problem.even_lengths, latent_scale=_LATENT_SCALE, rope_scale=rope_scale
         )
-        note = f"latent scale {_LATENT_SCALE}, rope scale {_ROPE_SCALE}"
+        note = f"latent scale {_LATENT_SCALE}, rope scale {rope_scale}"
         return self._judge(name, self._rank_errors(measured), note, scaled=True)
 
     def _long(self, name: str) -> Row:
         length = self._problem.long_context or 1
         measured = self._measure((length,))
-        merged = {"merged": measured.merged} if self._problem.dcp_size > 1 else {}
+        merged = {"merged": measured.merged} if self._merges else {}
         return self._judge(name, {**self._rank_errors(measured), **merged}, f"{length} tokens")
+
+    @property
+    def _merges(self) -> bool:
+        return self._problem.dcp_size > 1 and not self._convention.never_merges
 
     def _rank_errors(self, measured: Measured) -> dict[str, float | None]:
         """Give the errors that are the kernel's alone, whatever the engine's merge does with them."""
-        if self._problem.dcp_size == 1:
+        if self._problem.dcp_size == 1 or self._backend.traits.lse_base is None:
             return {"output": measured.output}
         return {"output": measured.output, "lse": measured.lse}
 
     def _limit(self, quantity: str, *, scaled: bool = False) -> float:
-        return limit_for(quantity, self._problem.kv_dtype, scaled=scaled).limit
+        return limit_for(quantity, self._problem.kv_dtype, scaled=scaled, fp8_queries=self._fp8_queries).limit
 
     def _judge(
         self, name: str, errors: dict[str, float | None], note: str = "", *, scaled: bool = False
@@ -230,18 +274,3 @@ class Contract:
 
 
 _NO_LSE: Final = "the kernel returned no LSE, without which ranks cannot be merged"
-
-
-def _cause(error: Exception) -> str:
-    if isinstance(error, torch.OutOfMemoryError):
-        return f"out of GPU memory: {str(error).splitlines()[0]}"
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
-
-
-def _context_lost() -> str | None:
-    try:
-        torch.cuda.synchronize()
-    except Exception as error:  # noqa: BLE001 - any error here is sticky
-        return _cause(error)
-    return None

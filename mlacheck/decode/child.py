@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from mlacheck.decode.problem import DecodeProblem
 
 NO_TORCH = "torch is not installed; pip install 'mlacheck[gpu]'"
-_BUILD_NOTE = "the first call compiles the kernel, which takes about 20 s"
 
 
 class Events:
@@ -72,26 +71,31 @@ def main() -> int:
 
 
 def _serve(request: dict[str, Any], events: Events) -> None:
-    from mlacheck.decode.backend import installed_version, load_backend, missing
-    from mlacheck.decode.check import Contract
+    from mlacheck.decode.backend import installed, load_backend, missing
+    from mlacheck.decode.cause import forbid_downloads
+    from mlacheck.decode.check import Contract, LostError
+    from mlacheck.decode.contract import row_names
+    from mlacheck.decode.convention import Convention
     from mlacheck.decode.problem import DecodeProblem
-    from mlacheck.decode.trial import Convention
 
     problem = DecodeProblem.from_dict(request["problem"])
     backend = load_backend(request["backend"])
     ranks = Ranks(**request["ranks"]) if request.get("ranks") else None
     device, gpu = _device(problem.device, ranks.local if ranks else 0)
+    found = installed(backend.requirements)
     events.send(
         device=gpu.name if gpu else "cpu",
         sm=gpu.sm if gpu else None,
-        version=installed_version(backend.requirements),
+        distribution=found[0] if found else None,
+        version=found[1] if found else None,
+        rows=row_names(problem, backend.traits.scales, processes=ranks is not None),
     )
     target = request.get("target_sm")
-    reason = missing(backend.requirements, gpu)
+    reason = None
     if target and (gpu is None or gpu.sm != target):
         here = f"{gpu.name}, SM{gpu.sm}" if gpu else "no GPU"
-        reason = f"the target has SM{target}, this machine has {here}"
-    reason = reason or _too_large(problem, device)
+        reason = f"the target has SM{target}, this machine has {here}; run the check on the target machine"
+    reason = reason or missing(backend.requirements, gpu) or _too_large(problem, device)
     team, alone_because = None, None
     if ranks:
         from mlacheck.decode.member import attend
@@ -100,10 +104,15 @@ def _serve(request: dict[str, Any], events: Events) -> None:
     if reason:
         events.row(Row("runs", NOT_RUN, detail=reason))
         return
-    where = f"{gpu.name} (SM{gpu.sm})" if gpu else "cpu"
-    events.progress(f"decoding on {where}: {problem.describe()}")
-    if backend.builds:
-        events.progress(_BUILD_NOTE)
+    skip = request.get("skip", ())
+    if not skip:
+        need = problem.estimate(device.type)
+        where = f"{gpu.name} (SM{gpu.sm})" if gpu else "cpu"
+        events.progress(f"decoding on {where}: {problem.describe()}")
+        events.progress(f"needs about {need.bytes / 2**30:.1f} GiB and {need.seconds:.0f} s")
+        if backend.builds:
+            events.progress(backend.builds)
+    forbid_downloads()
     convention = Convention(**request.get("convention", {}))
     contract = Contract(problem, backend, gpu, device, convention, team, alone_because)
     started = time.monotonic()
@@ -112,8 +121,11 @@ def _serve(request: dict[str, Any], events: Events) -> None:
         events.send(started=name)
         events.progress(f"{time.monotonic() - started:5.1f} s  {name}")
 
-    for row in contract.rows(begin):
-        events.row(row)
+    try:
+        for row in contract.rows(begin, skip):
+            events.row(row)
+    except LostError:
+        events.send(lost=True)
     if team:
         team.stop()
 
@@ -125,7 +137,7 @@ def _device(wanted: str, place: int) -> tuple[torch.device, Gpu | None]:
     from mlacheck.decode.backend import Gpu
 
     name = ("cuda" if torch.cuda.is_available() else "cpu") if wanted == "auto" else wanted
-    if name != "cuda":
+    if name != "cuda" or not torch.cuda.is_available():
         return torch.device(name), None
     device = torch.device("cuda", place if place < torch.cuda.device_count() else 0)
     torch.cuda.set_device(device)
@@ -138,11 +150,16 @@ def _too_large(problem: DecodeProblem, device: torch.device) -> str | None:
 
     if device.type != "cuda":
         return None
+    if not torch.cuda.is_available():
+        return "no CUDA GPU is visible here; run the check on the target machine, or with --device cpu"
     free, _ = torch.cuda.mem_get_info(device)
     need = problem.estimate("cuda").bytes
     if need <= free:
         return None
-    return f"the check needs about {need / 2**30:.1f} GiB of GPU memory, {free / 2**30:.1f} GiB is free"
+    return (
+        f"the check needs about {need / 2**30:.1f} GiB of GPU memory, {free / 2**30:.1f} GiB is free; "
+        "a smaller --context-len or --batch needs less"
+    )
 
 
 if __name__ == "__main__":

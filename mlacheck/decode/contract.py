@@ -13,8 +13,13 @@ AG_RS: Final = "all-gather + reduce-scatter"
 A2A: Final = "all-to-all"
 
 
-def row_names(problem: DecodeProblem, *, processes: bool = False) -> tuple[str, ...]:
-    """Name the rows that apply to a problem, in order; `processes`: torchrun started several."""
+def row_names(
+    problem: DecodeProblem, scales: str = "separate", *, processes: bool = False
+) -> tuple[str, ...]:
+    """Name the rows that apply to a problem, in order.
+
+    `scales` are the FP8 scales that the kernel takes; `processes`: torchrun started several.
+    """
     several = problem.dcp_size > 1
     return (
         "runs",
@@ -23,7 +28,7 @@ def row_names(problem: DecodeProblem, *, processes: bool = False) -> tuple[str, 
         *(("ragged lengths", "empty ranks") if several else ()),
         *((AG_RS, A2A) if several and processes else ()),
         *(("causal mask",) if problem.q_len > 1 else ()),
-        *(("kv scales",) if problem.kv_dtype.startswith("fp8") else ()),
+        *(("kv scales",) if problem.kv_dtype.startswith("fp8") and scales != "none" else ()),
         "page table",
         *(("padding",) if problem.page_size > 1 else ()),
         *(("long context",) if problem.long_context else ()),

@@ -1,15 +1,113 @@
-"""The decode check of one launch line: model config and sizes in, report out."""
+"""The decode checks of one launch line: resolved arguments and model config in, reports out."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mlacheck.decode.convention import Convention
+from mlacheck.decode.engine import handling
 from mlacheck.decode.problem import DecodeProblem, ProblemError
 from mlacheck.decode.process import run
 from mlacheck.decode.row import NOT_RUN, DecodeReport, Row
+from mlacheck.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+_NO_BACKEND = "the line's decode backend is not decided: name the GPU with --gpu, or the backend in the line"
+
+
+@frozen
+class Overrides:
+    """What a user sets instead of what the launch line says."""
+
+    context_len: int | None = None
+    batch: int | None = None
+    q_len: int | None = None
+    device: str = "auto"
+    seed: int = 0
+    time_limit: float = 300.0
+
+
+def check_launch(
+    engine: str,
+    version: str | None,
+    resolved: Mapping[str, Any],
+    config: Mapping[str, Any],
+    *,
+    target_sm: int | None = None,
+    overrides: Overrides | None = None,
+    on_progress: Callable[[str], None] | None = None,
+) -> tuple[DecodeReport, ...]:
+    """Check each kernel that the line decodes with: plain decode, and verify where it runs on another one."""
+    overrides = overrides or Overrides()
+    backend, verify = resolved.get("decode_backend"), resolved.get("verify_backend")
+    drafts = (
+        _size(resolved.get("speculative_num_draft_tokens"), 1) if resolved.get("speculative_algorithm") else 1
+    )
+    q_len = overrides.q_len or drafts
+    if q_len > 1 and isinstance(verify, str) and verify != backend:
+        kernels = [(backend, 1), (verify, q_len)]
+    else:
+        kernels = [(backend, q_len)]
+    return tuple(
+        _check(engine, version, name, resolved, config, tokens, target_sm, overrides, on_progress)
+        for name, tokens in kernels
+    )
+
+
+def _check(
+    engine: str,
+    version: str | None,
+    backend: object,
+    resolved: Mapping[str, Any],
+    config: Mapping[str, Any],
+    q_len: int,
+    target_sm: int | None,
+    overrides: Overrides,
+    on_progress: Callable[[str], None] | None,
+) -> DecodeReport:
+    if not isinstance(backend, str):
+        return _not_run(_NO_BACKEND, "unknown")
+    found = handling(engine, version, backend)
+    if found is None or found.adapter is None:
+        why = f"no adapter for {engine}'s {backend}: its kernel is not checked"
+        return _not_run(found.not_covered or why if found else why, backend)
+    data_parallel = _size(resolved.get("dp_size"), 1) if resolved.get("enable_dp_attention") else 1
+    convention = Convention(
+        engine=f"{engine} {version}" if version else engine,
+        backend=backend,
+        lse_base=found.lse_base,
+        empty_ranks=found.empty_ranks,
+        comm=str(resolved.get("dcp_comm_backend") or "ag_rs"),
+        never_merges=found.never_merges,
+        several=found.several,
+    )
+    try:
+        problem = DecodeProblem.from_config(
+            config,
+            tp_size=_size(resolved.get("tp_size"), 1),
+            dp_size=data_parallel,
+            dcp_size=_size(resolved.get("dcp_size"), 1),
+            page_size=found.page or _size(resolved.get("page_size"), 1),
+            kv_cache_dtype=str(resolved.get("kv_cache_dtype") or "auto"),
+            copied_kv=found.kv == "query",
+            q_len=q_len,
+            context_len=overrides.context_len,
+            batch=overrides.batch,
+            device=overrides.device,
+            seed=overrides.seed,
+        )
+    except ProblemError as error:
+        return _not_run(str(error), backend)
+    return run(
+        problem.to_dict(),
+        found.adapter,
+        overrides.time_limit,
+        convention=convention,
+        target_sm=target_sm,
+        on_progress=on_progress,
+    )
 
 
 def decode_check(
@@ -25,17 +123,18 @@ def decode_check(
     context_len: int | None = None,
     batch: int | None = None,
     lse_base: str | None = None,
-    empty_ranks: str = "lse",
+    empty_ranks: str = "merge",
+    comm: str = "ag_rs",
     target_sm: int | None = None,
     device: str = "auto",
     seed: int = 0,
     time_limit: float = 300.0,
     on_progress: Callable[[str], None] | None = None,
 ) -> DecodeReport:
-    """Check a decode kernel on the problem that a launch poses.
+    """Check an adapter's kernel on sizes given one by one.
 
-    `page_size` is the one the kernel sees; `lse_base` ("e" or "2") and `empty_ranks` say how the engine
-    merges; `target_sm` is the launch's GPU: where it is not this machine's, nothing runs.
+    `page_size` is the one the kernel sees; `lse_base` ("e" or "2"), `empty_ranks` and `comm` say how ranks
+    are merged; `target_sm` is the GPU asked about: where it is not this machine's, nothing runs.
     """
     try:
         problem = DecodeProblem.from_config(
@@ -52,13 +151,20 @@ def decode_check(
             seed=seed,
         )
     except ProblemError as error:
-        return DecodeReport((Row("runs", NOT_RUN, detail=str(error)),), backend)
+        return _not_run(str(error), backend)
     return run(
         problem.to_dict(),
         backend,
         time_limit,
-        lse_base=lse_base,
-        empty_ranks=empty_ranks,
+        convention=Convention(lse_base=lse_base, empty_ranks=empty_ranks, comm=comm),
         target_sm=target_sm,
         on_progress=on_progress,
     )
+
+
+def _not_run(why: str, backend: str) -> DecodeReport:
+    return DecodeReport((Row("runs", NOT_RUN, detail=why),), backend)
+
+
+def _size(value: object, default: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else default

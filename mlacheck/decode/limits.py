@@ -21,6 +21,7 @@ class Limit:
 
 _FA2 = "NVIDIA H200, FlashInfer 0.6.17 fa2"
 _FA3 = "NVIDIA H200, FlashInfer 0.6.17 fa3"
+_FLASHMLA = "NVIDIA H200, sgl-flash-mla 1.0.0"
 _PLAIN = "CPU, plain torch decode"
 _FLOOR = "local length floored, contexts of 65 to 1000 tokens over 2 to 8 ranks"
 _BASE = "merged in the wrong LSE base"
@@ -42,6 +43,10 @@ LIMITS: Final = (
     Limit("output", "fp8", 1e-2, 3.75e-3, _FA3, 2.1e-2, _FLOOR),
     Limit("lse", "fp8", 5e-3, 9.3e-6, _FA3, 1.05e-2, _FLOOR),
     Limit("merged", "fp8", 1e-2, 4.49e-3, _FA3, 9.5e-2, _BASE),
+    # FP8 queries, and weights rounded to FP8 before they meet the values.
+    Limit("output", "fp8 queries", 1e-1, 3e-2, _FLASHMLA, 3e-1, _BASE),
+    Limit("lse", "fp8 queries", 5e-2, 1e-3, _FLASHMLA, 3e-1, _BASE),
+    Limit("merged", "fp8 queries", 1e-1, 3e-2, _FLASHMLA, 3e-1, _BASE),
     # fa3 rounds the scales, and the values that they stand for, to bf16.
     Limit("output", "fp8 scaled", 5e-2, 1.9e-2, _FA3, 5.0, _SCALES),
     Limit("lse", "fp8 scaled", 0.15, 5.22e-2, _FA3, 14.0, _SCALES),
@@ -49,7 +54,9 @@ LIMITS: Final = (
 _BY_KEY: Final = {(item.quantity, item.precision): item for item in LIMITS}
 
 
-def limit_for(quantity: str, kv_dtype: str, *, scaled: bool = False) -> Limit:
+def limit_for(quantity: str, kv_dtype: str, *, scaled: bool = False, fp8_queries: bool = False) -> Limit:
     """Find the limit of a quantity for a KV dtype; `scaled` is for an FP8 cache whose scales are not 1."""
     precision = "fp8" if kv_dtype.startswith("fp8") else kv_dtype
+    if fp8_queries:
+        return _BY_KEY[quantity, "fp8 queries"]
     return _BY_KEY[quantity, f"{precision} scaled" if scaled else precision]

@@ -151,13 +151,17 @@ class DecodeProblem:
         dcp_size: int = 1,
         page_size: int = 1,
         kv_cache_dtype: str = "auto",
+        copied_kv: bool = False,
         q_len: int = 1,
         context_len: int | None = None,
         batch: int | None = None,
         device: str = "auto",
         seed: int = 0,
     ) -> DecodeProblem:
-        """Build the problem that one layer of a model poses; `config` is the model's raw config.json."""
+        """Build the problem that one layer of a model poses; `config` is the model's raw config.json.
+
+        With `copied_kv` the engine copies the pool to the model's dtype before the kernel reads it.
+        """
         text = _text_config(config)
         latent = _size(text, "kv_lora_rank")
         rope = (
@@ -184,6 +188,9 @@ class DecodeProblem:
         if context_len is not None:
             lengths = tuple(min(n, context_len) for n in lengths)
         notes = []
+        kv_dtype = pool = _kv_dtype(kv_cache_dtype, config, text)
+        if copied_kv and (kv_dtype := _model_dtype(text)) != pool:
+            notes.append(f"the KV pool is {pool}; the kernel reads the engine's copy of it in {kv_dtype}")
         if text.get("index_topk"):
             notes.append(
                 f"the model attends to {text['index_topk']} selected tokens; its dense form is decoded here"
@@ -194,7 +201,7 @@ class DecodeProblem:
             rope_dim=rope,
             softmax_scale=softmax_scale(text),
             page_size=page_size,
-            kv_dtype=_kv_dtype(kv_cache_dtype, text),
+            kv_dtype=kv_dtype,
             q_len=q_len,
             dcp_size=dcp_size,
             context_lengths=lengths,
@@ -243,9 +250,29 @@ def _size(text: Mapping[str, Any], name: str) -> int:
     return value
 
 
-def _kv_dtype(spelling: str, text: Mapping[str, Any]) -> str:
-    model = str(text.get("dtype") or text.get("torch_dtype") or "bfloat16")
-    name = (model if spelling == "auto" else spelling).removeprefix("torch.")
+def _kv_dtype(spelling: str, config: Mapping[str, Any], text: Mapping[str, Any]) -> str:
+    if spelling == "auto":
+        return "fp8_e4m3" if _declares_fp8_cache(config) or _declares_fp8_cache(text) else _model_dtype(text)
+    return _dtype(spelling)
+
+
+def _declares_fp8_cache(config: Mapping[str, Any]) -> bool:
+    """Tell whether a checkpoint asks for an FP8 KV cache, which engines follow where the dtype is auto."""
+    quantization = config.get("quantization_config") or {}
+    beside = (config.get("hf_quant_config") or {}).get("quantization") or {}
+    named = quantization.get("kv_cache_quant_algo") or beside.get("kv_cache_quant_algo")
+    scheme = quantization.get("kv_cache_scheme")
+    if not named and isinstance(scheme, dict) and "modelopt" in str(quantization.get("quant_method")):
+        return bool(scheme.get("type") == "float" and scheme.get("num_bits") == 8)
+    return isinstance(named, str) and named.upper() == "FP8"
+
+
+def _model_dtype(text: Mapping[str, Any]) -> str:
+    return _dtype(str(text.get("dtype") or text.get("torch_dtype") or "bfloat16"))
+
+
+def _dtype(spelling: str) -> str:
+    name = spelling.removeprefix("torch.")
     if name not in _DTYPES:
         raise ProblemError(
             f"no decode problem is known for KV cache dtype {name!r}; known are {', '.join(_DTYPES)}"

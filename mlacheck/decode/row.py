@@ -45,9 +45,11 @@ class DecodeReport:
     rows: tuple[Row, ...]
     backend: str
     backend_version: str | None = None
+    distribution: str | None = None
     device: str | None = None
     sm: int | None = None
     problem: dict[str, Any] = field(default_factory=dict)
+    convention: dict[str, Any] = field(default_factory=dict)
     description: str = ""
     seconds: float = 0.0
     boundary: tuple[str, ...] = ()
@@ -67,15 +69,37 @@ class DecodeReport:
         """Tell whether a row was not run, which is exit code 4 unless a worse one applies."""
         return not self.rows or any(row.state == NOT_RUN for row in self.rows)
 
+    @property
+    def outcome(self) -> str:
+        """Say what the check found of the kernel, and of nothing else."""
+        if any(row.state == WRONG for row in self.rows):
+            return f"kernel wrong: {_names(self.rows, WRONG)}"
+        if self.bad:
+            return f"kernel fails: {_names(self.rows, FAILS, UNSUPPORTED)}"
+        if not self.rows or not any(row.state == PASSES for row in self.rows):
+            return f"not run: {self.rows[0].detail if self.rows else 'no row'}"
+        rest = _names(self.rows, NOT_RUN)
+        return "kernel verified" + (f", without {rest}" if rest else "")
+
     def to_list(self) -> list[dict[str, Any]]:
         """Give the rows for the JSON report, each with its backend and device."""
-        where = {"backend": self.backend, "backend_version": self.backend_version, "device": self.device}
+        where = {
+            "backend": self.backend,
+            "backend_version": self.backend_version,
+            "device": self.device,
+            "outcome": self.outcome,
+        }
         return [{**row.to_dict(), **where} for row in self.rows]
 
     def to_dict(self) -> dict[str, Any]:
         """Give the whole report as plain values."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}
-        return {**values, "rows": [row.to_dict() for row in self.rows], "boundary": list(self.boundary)}
+        values |= {"rows": [row.to_dict() for row in self.rows], "boundary": list(self.boundary)}
+        return {"outcome": self.outcome, **values}
+
+
+def _names(rows: tuple[Row, ...], *states: str) -> str:
+    return ", ".join(row.name for row in rows if row.state in states)
 
 
 def _plain(value: object) -> object:

@@ -17,6 +17,8 @@ import torch.distributed as dist
 from mlacheck.decode.backend import Decoded
 from mlacheck.decode.exchange import WAYS
 from mlacheck.decode.inputs import DTYPES
+from mlacheck.decode.layout import local_length
+from mlacheck.decode.merge import neutral
 from mlacheck.decode.pulse import Pulse
 from mlacheck.decode.trial import TeamLostError, decode_rank, draw_inputs
 
@@ -24,9 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mlacheck.decode.backend import Backend
+    from mlacheck.decode.convention import Convention
     from mlacheck.decode.inputs import Inputs
     from mlacheck.decode.problem import DecodeProblem
-    from mlacheck.decode.trial import Convention, Setting
+    from mlacheck.decode.trial import Setting
 
 _WARM: Final = 5
 _TIMED: Final = 30
@@ -128,7 +131,10 @@ class Team:
         merged = {}
         if all(all(has_lse) for _, has_lse in told):
             base = convention.lse_base or own[0].lse_base or "e"
-            merged = self._guard(lambda: self._merge(own, base))
+            kept = own
+            if convention.empty_ranks == "lengths":
+                kept = [_neutral(item, setting, rank) for rank, item in enumerate(own, first)]
+            merged = self._guard(lambda: self._merge(kept, base))
         cpu = [(item.out.cpu(), None if item.lse is None else item.lse.cpu(), item.lse_base) for item in own]
         found = self._guard(lambda: self._gather((cpu, {way: out.cpu() for way, out in merged.items()})))
         if self._rank != 0:
@@ -193,3 +199,12 @@ class Team:
             who = ", ".join(f"rank {rank}" for rank in silent)
             why = "its own output says why" if who else str(error).splitlines()[0]
             raise TeamLostError(f"{who or 'a rank'} ended in the middle; {why}") from error
+
+
+def _neutral(decoded: Decoded, setting: Setting, rank: int) -> Decoded:
+    """Clear what a rank gives for requests of which it holds no token, as some engines do first."""
+    if decoded.lse is None:
+        return decoded
+    lengths = [[local_length(n, setting.dcp_size, rank) for n in setting.lengths]]
+    out, lse = neutral(decoded.out.unsqueeze(0), decoded.lse.unsqueeze(0), lengths)
+    return Decoded(out[0], lse[0], decoded.lse_base)

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import torch
 
 from mlacheck.decode.inputs import make_inputs
+from mlacheck.decode.layout import local_length
 from mlacheck.decode.merge import NATS, merge
 from mlacheck.decode.pages import make_shard
 from mlacheck.decode.reference import reference_decode
 
 if TYPE_CHECKING:
     from mlacheck.decode.backend import Backend, Decoded
+    from mlacheck.decode.convention import Convention
     from mlacheck.decode.inputs import Inputs
+    from mlacheck.decode.pages import Shard
     from mlacheck.decode.problem import DecodeProblem
-
-
-@dataclass(frozen=True, slots=True)
-class Convention:
-    """How the engine merges: the LSE base (None: what the kernel documents), and empty ranks."""
-
-    lse_base: str | None = None
-    empty_ranks: str = "lse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +34,7 @@ class Setting:
     shuffle: bool = False
     poison_unmapped: bool = False
     poison_padding: bool = False
+    fp8_queries: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +109,18 @@ def measure(
         not_finite = int((~got_lse[seen].isfinite()).sum())
         by_base = {base: _worst(got_lse[seen] * nats - want_lse[seen]) for base, nats in NATS.items()}
         base = convention.lse_base or decoded[0].lse_base
-        if base is not None:
+        if base is not None and ranks > 1:
             full = reference_decode(inputs, scale)
-            # Engines keep each rank's output in the query dtype until the merge.
-            result, _ = merge(
+            result = merge(
                 torch.stack([got.out for got in decoded]),
                 torch.stack(lses),
                 lse_base=base,
                 empty_ranks=convention.empty_ranks,
+                lengths=[[local_length(n, ranks, rank) for n in setting.lengths] for rank in range(ranks)],
+                comm=convention.comm,
             )
             seen = full[1] > -math.inf
+            # The engine's merge ends in the dtype of the ranks' outputs.
             merged = vector_error(result.to(decoded[0].out.dtype), full[0], seen)
             by_collective = {way: vector_error(out, full[0], seen) for way, out in exchanged.items()}
     return Measured(
@@ -138,8 +136,11 @@ def measure(
 
 
 def draw_inputs(problem: DecodeProblem, setting: Setting, device: torch.device) -> Inputs:
-    """Draw the inputs of a trial; every process draws the same."""
-    return make_inputs(
+    """Draw the inputs of a trial; every process draws the same.
+
+    FP8 queries are rounded here, so that the reference reads what the kernel reads.
+    """
+    inputs = make_inputs(
         problem,
         setting.lengths,
         device,
@@ -148,13 +149,18 @@ def draw_inputs(problem: DecodeProblem, setting: Setting, device: torch.device) 
         rope_scale=setting.rope_scale,
         salt=sum(setting.lengths) + setting.q_len,
     )
+    if not setting.fp8_queries:
+        return inputs
+
+    def rounded(query: torch.Tensor) -> torch.Tensor:
+        return query.to(torch.float8_e4m3fn).to(query.dtype)
+
+    return replace(inputs, q_latent=rounded(inputs.q_latent), q_rope=rounded(inputs.q_rope))
 
 
-def decode_rank(
-    backend: Backend, problem: DecodeProblem, setting: Setting, inputs: Inputs, rank: int
-) -> Decoded:
-    """Decode one rank's shard of a trial."""
-    shard = make_shard(
+def draw_shard(problem: DecodeProblem, setting: Setting, inputs: Inputs, rank: int) -> Shard:
+    """Lay out one rank's tokens as a trial asks."""
+    return make_shard(
         problem,
         inputs,
         dcp_size=setting.dcp_size,
@@ -163,6 +169,13 @@ def decode_rank(
         poison_unmapped=setting.poison_unmapped,
         poison_padding=setting.poison_padding,
     )
+
+
+def decode_rank(
+    backend: Backend, problem: DecodeProblem, setting: Setting, inputs: Inputs, rank: int
+) -> Decoded:
+    """Decode one rank's shard of a trial."""
+    shard = draw_shard(problem, setting, inputs, rank)
     return _checked(backend.decode(shard), shard.q_latent.shape)
 
 
@@ -192,23 +205,40 @@ def _checked(decoded: Decoded, shape: torch.Size) -> Decoded:
 
 
 def _empty_rows(decoded: list[Decoded], wanted: list[torch.Tensor]) -> str:
-    """Say what the kernel gives for rows that see no token."""
-    lses: set[str] = set()
-    largest, nan, found = 0.0, False, False
+    """Name what the kernel gives for rows that see no token: the sentinel in the LSE, and the output."""
+    outs, lses = [], []
     for got, want in zip(decoded, wanted, strict=True):
         empty = want == -math.inf
-        if not bool(empty.any()):
-            continue
-        found = True
-        out = got.out[empty].double()
-        nan = nan or bool(out.isnan().any())
-        largest = max(largest, float(out.nan_to_num(0.0).abs().max()))
+        outs.append(got.out[empty].double().flatten())
         if got.lse is not None:
-            values = got.lse[empty]
-            lses |= {f"{float(value):.4g}" for value in (values.min(), values.max())}
-            if bool(values.isnan().any()):
-                lses.add("nan")
-    if not found:
+            lses.append(got.lse[empty].double().flatten())
+    out = torch.cat(outs)
+    if not out.numel():
         return ""
-    lse = " and ".join(sorted(lses)) or "none"
-    return f"LSE {lse}, output {'with NaN, else ' if nan else ''}up to {largest:.3g}"
+    kinds = []
+    if bool(out.isnan().any()):
+        kinds.append("NaN or not written")
+    if bool((out == 0).all()):
+        kinds.append("zero")
+    elif bool(out.isfinite().any()) and float(out[out.isfinite()].abs().max()) > 0:
+        kinds.append(f"finite up to {float(out[out.isfinite()].abs().max()):.3g}")
+    if bool(out.isinf().any()):
+        kinds.append("infinite")
+    return f"LSE {_sentinel(torch.cat(lses)) if lses else 'none'}, output {' and '.join(kinds)}"
+
+
+def _sentinel(values: torch.Tensor) -> str:
+    finite = values[values.isfinite()]
+    kinds = [
+        name
+        for name, found in (
+            ("-inf", values == -math.inf),
+            ("+inf", values == math.inf),
+            ("NaN", values.isnan()),
+        )
+        if bool(found.any())
+    ]
+    if finite.numel():
+        low, high = float(finite.min()), float(finite.max())
+        kinds.append(f"finite {low:.4g}" if low == high else f"finite {low:.4g} to {high:.4g}")
+    return " and ".join(kinds)

@@ -1,4 +1,4 @@
-"""Planted faults: each wraps the plain kernel and breaks one thing."""
+"""Planted faults: each wraps a kernel, the plain one by default, and breaks one thing."""
 
 from __future__ import annotations
 
@@ -12,10 +12,21 @@ from mlacheck.decode.backends.plain import Plain
 from mlacheck.decode.layout import local_length
 
 
-class Faulty(Plain):
-    """Hands a changed shard to the plain kernel, or changes its result."""
+class Faulty:
+    """Hands a changed shard to the kernel inside, or changes its result."""
 
     name = "faulty"
+
+    def __init__(self, inner=None):
+        self.inner = inner or Plain()
+        self.requirements, self.traits = self.inner.requirements, self.inner.traits
+        self.builds = self.inner.builds
+
+    def unsupported(self, problem, gpu):
+        return self.inner.unsupported(problem, gpu)
+
+    def calls(self, shard):
+        return self.inner.calls(shard)
 
     def before(self, shard):
         return shard
@@ -25,14 +36,14 @@ class Faulty(Plain):
 
     def decode(self, shard):
         shard = self.before(shard)
-        return self.after(shard, super().decode(shard))
+        return self.after(shard, self.inner.decode(shard))
 
 
-class SaysBase2(Faulty):
-    """Documents base 2 and gives nats."""
+class WrongBase(Faulty):
+    """Documents the other base than the one it gives."""
 
     def after(self, shard, decoded):  # noqa: ARG002
-        return replace(decoded, lse_base="2")
+        return replace(decoded, lse_base="2" if decoded.lse_base == "e" else "e")
 
 
 class GivesBase2(Faulty):
@@ -69,8 +80,7 @@ class DroppedRank(Faulty):
 class SwappedOutputs(Faulty):
     """The merge takes rank 0's output for rank 1's."""
 
-    def __init__(self):
-        self._first = None
+    _first = None
 
     def after(self, shard, decoded):
         if shard.dcp_size == 1:
@@ -169,11 +179,11 @@ class FiniteEmpty(Faulty):
         return replace(decoded, out=out, lse=torch.where(empty, 0.0, decoded.lse))
 
 
-class RankLocalMask(Faulty):
-    """Masks the last local tokens, as a plain causal mask does."""
+class LocalBound(Faulty):
+    """Hands the kernel the local length where the global one belongs."""
 
     def before(self, shard):
-        return replace(shard, dcp_rank=0, dcp_size=1, global_lengths=shard.lengths)
+        return replace(shard, global_lengths=shard.lengths) if shard.causal else shard
 
 
 class OffByOneMask(Faulty):
@@ -194,11 +204,20 @@ class IgnoresScales(Faulty):
         return replace(shard, latent_scale=1.0, rope_scale=1.0)
 
 
+class PlainMask(Faulty):
+    """Masks the last local tokens, as a plain causal mask does."""
+
+    def before(self, shard):
+        if not shard.causal:
+            return shard
+        return replace(shard, dcp_rank=0, dcp_size=1, global_lengths=shard.lengths)
+
+
 class OneHeadOff(Faulty):
     """Rounds one head of one request coarsely: an error that a norm over all heads hides."""
 
     def after(self, shard, decoded):  # noqa: ARG002
-        decoded.out[-1, -1, -1] *= 1.03
+        decoded.out[-1, -1, -1] *= 1.12 if decoded.out.dtype == torch.bfloat16 else 1.03
         return decoded
 
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -141,3 +142,57 @@ def test_bad_rows(state):
     report = DecodeReport((Row("runs", "passes"), Row("merged", state)), "reference")
     assert [row.name for row in report.bad] == ["merged"]
     assert not report.ok
+
+
+FAKE = Path(__file__).with_name("fake_child.py")
+SMALL = DecodeProblem(
+    heads=1, latent_dim=64, rope_dim=16, softmax_scale=0.2, dcp_size=4, page_size=4, context_lengths=(40, 33)
+)
+KINDS = {
+    "hang": "no end after the time limit of 4 s",
+    "crash": "the child process was ended by SIGSEGV; its last words: Fatal: the kernel library gave up",
+    "illegal-access": "RuntimeError: CUDA error: an illegal memory access was encountered",
+    "out-of-memory": "out of GPU memory: CUDA out of memory. Tried to allocate 90.00 GiB",
+    "build-failure": 'the kernel does not compile here: x.cu(7): error: identifier "foo" is undefined',
+    "download": "the kernel package tried to download from kernels.example",
+    "exception": "ValueError: num_heads must be a multiple of 16",
+}
+
+
+def run_fake(kind, **options):
+    pytest.importorskip("torch", reason="torch is not installed: the decode check itself needs it")
+    return run(SMALL.to_dict(), "reference", 120, command=[sys.executable, str(FAKE), kind], **options)
+
+
+@pytest.mark.parametrize(("kind", "cause"), KINDS.items())
+def test_a_bad_row_is_a_finding_and_the_next_row_still_runs(kind, cause):
+    told: list[str] = []
+    report = run_fake(kind, row_limit_s=4, on_progress=told.append)
+    rows = {row.name: row for row in report.rows}
+    assert list(rows) == list(row_names(SMALL))
+    assert rows["empty ranks"].state == "fails"
+    assert rows["empty ranks"].detail.startswith(cause)
+    assert {row.state for name, row in rows.items() if name != "empty ranks"} == {"passes"}
+    assert report.outcome == "kernel fails: empty ranks"
+    assert any("compiles the kernel" in line for line in told)
+    fresh = kind in {"hang", "crash", "illegal-access"}
+    assert any("going on with 'page table' in a new process" in line for line in told) == fresh
+
+
+@pytest.mark.parametrize("kind", ["crash", "build-failure", "download"])
+def test_a_kernel_that_fails_at_once_is_not_tried_again(kind):
+    report = run_fake(f"{kind}-at-once")
+    assert report.rows[0].state == "fails"
+    assert report.rows[0].detail.startswith(KINDS[kind])
+    assert {row.state for row in report.rows[1:]} == {"not run"}
+
+
+def test_what_a_report_says_of_the_kernel():
+    def outcome(*states):
+        return DecodeReport(tuple(Row(f"r{i}", state) for i, state in enumerate(states)), "x").outcome
+
+    assert outcome("passes", "passes") == "kernel verified"
+    assert outcome("passes", "not run") == "kernel verified, without r1"
+    assert outcome("passes", "wrong", "fails") == "kernel wrong: r1"
+    assert outcome("passes", "fails", "unsupported by the kernel") == "kernel fails: r1, r2"
+    assert DecodeReport((Row("runs", "not run", detail="no GPU"),), "x").outcome == "not run: no GPU"

@@ -59,24 +59,38 @@ def test_blocks_do_not_matter():
 @pytest.mark.parametrize("dcp_size", [1, 2, 3, 4, 8])
 @pytest.mark.parametrize("q_len", [1, 4])
 @pytest.mark.parametrize("base", ["e", "2"])
-def test_merged_ranks_are_the_whole(dcp_size, q_len, base):
+@pytest.mark.parametrize("comm", ["ag_rs", "a2a"])
+def test_merged_ranks_are_the_whole(dcp_size, q_len, base, comm):
     given = inputs(q_len)
     ranks = [reference_decode(given, 0.2, dcp_size=dcp_size, rank=rank) for rank in range(dcp_size)]
     lses = torch.stack([lse for _, lse in ranks]) / (math.log(2) if base == "2" else 1)
-    output, lse = merge(torch.stack([output for output, _ in ranks]), lses, lse_base=base)
-    want, want_lse = reference_decode(given, 0.2)
+    output = merge(torch.stack([output for output, _ in ranks]), lses, lse_base=base, comm=comm)
+    want, _ = reference_decode(given, 0.2)
     assert torch.allclose(output, want, atol=1e-12)
-    assert torch.allclose(lse, want_lse, atol=1e-12)
 
 
-def test_what_merges_do_about_empty_ranks():
-    outputs = torch.tensor([[[1.0]], [[5.0]]])
-    lses = torch.tensor([[0.0], [math.inf]])
-    assert merge(outputs, lses, lse_base="e", empty_ranks="lse")[0].item() == 1.0
-    assert math.isnan(merge(outputs, lses, lse_base="e", empty_ranks="as-is")[0].item())
-    garbage = torch.tensor([[[1.0]], [[math.nan]]])
-    assert math.isnan(merge(garbage, lses, lse_base="e", empty_ranks="lse")[0].item())
-    assert merge(garbage, lses, lse_base="e", empty_ranks="neutral")[0].item() == 1.0
+@pytest.mark.parametrize("comm", ["ag_rs", "a2a"])
+def test_what_merges_do_about_empty_ranks(comm):
+    def merged(second, lse, **options):
+        outputs = torch.tensor([[[1.0]], [[second]]])
+        return merge(outputs, torch.tensor([[0.0], [lse]]), lse_base="e", comm=comm, **options).item()
+
+    assert merged(5.0, math.inf) == 1.0
+    assert merged(5.0, math.nan) == 1.0
+    assert merged(5.0, -math.inf) == 1.0
+    assert math.isnan(merged(5.0, math.inf, empty_ranks="as-is"))
+    # A weight of 0 does not stop NaN.
+    assert math.isnan(merged(math.nan, -math.inf))
+    # What is finite counts, whoever sent it.
+    assert merged(5.0, 0.0) == 3.0
+    for lse in (math.nan, math.inf, 0.0):
+        assert merged(math.nan, lse, empty_ranks="lengths", lengths=[[7], [0]]) == 1.0
+
+
+@pytest.mark.parametrize("comm", ["ag_rs", "a2a"])
+def test_a_request_that_no_rank_holds_merges_to_zero(comm):
+    outputs, lses = torch.zeros(2, 1, 1), torch.full((2, 1), -math.inf)
+    assert merge(outputs, lses, lse_base="2", comm=comm).item() == 0.0
 
 
 def test_inputs_are_the_same_each_time_and_follow_the_seed():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from mlacheck.decode.backend import Decoded, Gpu, Requirements
+from mlacheck.decode.backend import Call, Decoded, Gpu, Requirements, Traits
 from mlacheck.decode.layout import local_bound, pages_for
 
 if TYPE_CHECKING:
@@ -19,11 +19,16 @@ class Plain:
 
     name = "reference"
     requirements = Requirements()
-    builds = False
+    traits = Traits(lse_base="e", cyclic=True, scales="separate")
+    builds = ""
 
     def unsupported(self, problem: DecodeProblem, gpu: Gpu | None) -> str | None:  # noqa: ARG002 - takes everything
         """Take every problem."""
         return None
+
+    def calls(self, shard: Shard) -> tuple[Call, ...]:  # noqa: ARG002 - calls no library
+        """Call no library."""
+        return ()
 
     def decode(self, shard: Shard) -> Decoded:
         """Decode one rank's shard; LSE in nats."""

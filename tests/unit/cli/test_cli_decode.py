@@ -19,7 +19,7 @@ SMALL = ("--model", "deepseek-v3", "--dcp-size", "2", "--tp-size", "8", "--conte
 def test_the_reference_passes_on_a_cpu():
     result = run(*SMALL, "--backend", "reference", "--device", "cpu")
     assert result.exit_code == 0, result.output
-    assert "  passes      merged" in result.stdout
+    assert "  passes  merged" in result.stdout
 
 
 def test_a_wrong_merge_base_is_a_finding():
