@@ -62,6 +62,15 @@ MODELS_DIFFER: Final = Builtin(
 UNDECIDED: Final = Builtin(
     "MLA519", "verdict-unknown", "what is known does not decide the verdict", "info", INPUT
 )
+BAD_EVIDENCE: Final = Builtin(
+    "MLA595", "failed-evidence", "a kept decode check found this very kernel wrong", "error", "silent"
+)
+EVIDENCE: Final = Builtin(
+    "MLA596", "decode-evidence", "a kept decode check is about this kernel, GPU and versions", "info", INPUT
+)
+OTHER_EVIDENCE: Final = Builtin(
+    "MLA597", "other-evidence", "a kept decode check is about something else", "info", INPUT
+)
 DISAGREEMENT: Final = Builtin(
     "MLA598", "target-disagreement", "sources of the target disagree", "info", _TARGET
 )
@@ -76,6 +85,9 @@ BUILTINS: Final = (
     UNUSED_IGNORE,
     MODELS_DIFFER,
     UNDECIDED,
+    BAD_EVIDENCE,
+    EVIDENCE,
+    OTHER_EVIDENCE,
     DISAGREEMENT,
     BROKEN,
 )

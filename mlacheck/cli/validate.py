@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mlacheck.decode import Overrides
+    from mlacheck.decode.evidence import Evidence
     from mlacheck.finding import Report
     from mlacheck.launch.command import LaunchCommand, LaunchResult
     from mlacheck.session import Session
@@ -67,6 +68,13 @@ UNREADABLE: Final = frozenset(
 )
 @override_options
 @click.option(
+    "--evidence",
+    multiple=True,
+    type=click.Path(dir_okay=False),
+    metavar="REPORT",
+    help="A kept JSON report of a decode check: say what it shows for this line; repeatable.",
+)
+@click.option(
     "--probe-import", is_flag=True, help="Import FlashInfer in a child process to read its signature."
 )
 @click.option(
@@ -89,6 +97,8 @@ def _run(**given: Any) -> int:
     pairs = pair(given["formats"], given["outputs"], "text" if given["cases"] is None else "jsonl")
     if sum((given["text"] is not None, given["cases"] is not None, bool(given["words"]))) != 1:
         raise click.UsageError("give exactly one of --args TEXT, -- COMMAND..., and --cases FILE")
+    if given["evidence"] and given["cases"] is not None:
+        raise click.UsageError("--evidence goes with a launch command, not with --cases")
     from mlacheck.baseline import BaselineError  # not needed for --help
     from mlacheck.config import ConfigError  # same
     from mlacheck.ruleset.error import RuleError  # same
@@ -223,6 +233,11 @@ def _reports(result: LaunchResult, extra: Sequence[str], given: dict[str, Any]) 
         settings=given["settings"],
         profile=given["profile"],
     )
+    evidence: tuple[Evidence, ...] = ()
+    if given["evidence"]:
+        from mlacheck.cli.evidence import add_evidence, read_all  # only when asked for
+
+        evidence = read_all(given["evidence"])
     reports, ran = [], True
     for launch in result.commands:
         if not recorded_versions(launch.engine):
@@ -234,6 +249,10 @@ def _reports(result: LaunchResult, extra: Sequence[str], given: dict[str, Any]) 
 
             report, done = add_decode_check(report, session.model_of(report), _overrides(given))
             ran = ran and done
+        if evidence:
+            target = session.checker(launch).target
+            overrides = _overrides(given)
+            report = add_evidence(report, session.model_of(report), target, evidence, overrides)
         reports.append(report)
     return reports, ran
 

@@ -10,7 +10,9 @@ import torch
 from mlacheck.decode.backend import wrong_gpu
 from mlacheck.decode.binding import misfit
 from mlacheck.decode.cause import DownloadError, cause_of, context_lost
-from mlacheck.decode.contract import A2A, AG_RS, row_names
+from mlacheck.decode.contract import A2A, AG_RS, GRAPH, TIME, row_names
+from mlacheck.decode.graphs.recorder import CudaRecorder
+from mlacheck.decode.graphs.trial import measure_replays, replay_seconds
 from mlacheck.decode.limits import limit_for
 from mlacheck.decode.row import FAILS, NOT_RUN, PASSES, UNSUPPORTED, WRONG, Row
 from mlacheck.decode.trial import Measured, Setting, TeamLostError, draw_inputs, draw_shard, measure
@@ -73,6 +75,8 @@ class Contract:
             "page table": partial(self._ragged, shuffle=True, poison_unmapped=True),
             "padding": partial(self._ragged, poison_padding=True),
             "long context": self._long,
+            GRAPH: self._graph,
+            TIME: self._time,
         }
 
     def rows(
@@ -244,15 +248,45 @@ class Contract:
         merged = {"merged": measured.merged} if self._merges else {}
         return self._judge(name, {**self._rank_errors(measured), **merged}, f"{length} tokens")
 
+    def _graph(self, name: str) -> Row:
+        if self._device.type != "cuda":
+            return Row(name, NOT_RUN, detail="CUDA graphs need a CUDA GPU", needed=False)
+        problem = self._problem.with_(q_len=1)
+        errors = measure_replays(self._backend, problem, self._device, CudaRecorder())
+        if errors is None:
+            return Row(name, NOT_RUN, detail=_NO_GRAPH, needed=False)
+        known = {quantity: errors.get(quantity) for quantity in self._rank_quantities}
+        note = "captured with one token on each rank, replayed with other lengths and page tables"
+        return self._judge(name, known, note)
+
+    def _time(self, name: str) -> Row:
+        if self._device.type != "cuda":
+            return Row(name, NOT_RUN, detail="it is measured on a CUDA GPU", needed=False)
+        problem = self._problem.with_(q_len=1)
+        measured = replay_seconds(self._backend, problem, self._device, CudaRecorder())
+        if measured is None:
+            return Row(name, NOT_RUN, detail=_NO_GRAPH, needed=False)
+        seconds, read = measured
+        lengths = problem.timed_lengths
+        note = f"rank 0 of {problem.dcp_size}, contexts {', '.join(map(str, lengths))}"
+        rate = f"{read / seconds / 1e12:.2g} TB/s of KV"
+        detail = f"{note}; {rate}; median of warm replays of a graph, for information"
+        return Row(name, PASSES, f"{seconds * 1e6:.1f} us", detail=detail, values={"seconds": seconds})
+
     @property
     def _merges(self) -> bool:
         return self._problem.dcp_size > 1 and not self._convention.never_merges
 
     def _rank_errors(self, measured: Measured) -> dict[str, float | None]:
         """Give the errors that are the kernel's alone, whatever the engine's merge does with them."""
+        errors = {"output": measured.output, "lse": measured.lse}
+        return {quantity: errors[quantity] for quantity in self._rank_quantities}
+
+    @property
+    def _rank_quantities(self) -> tuple[str, ...]:
         if self._problem.dcp_size == 1 or self._backend.traits.lse_base is None:
-            return {"output": measured.output}
-        return {"output": measured.output, "lse": measured.lse}
+            return ("output",)
+        return ("output", "lse")
 
     def _limit(self, quantity: str, *, scaled: bool = False) -> float:
         return limit_for(quantity, self._problem.kv_dtype, scaled=scaled, fp8_queries=self._fp8_queries).limit
@@ -273,4 +307,5 @@ class Contract:
         return Row(name, state, error, limit, margin, detail, known)
 
 
+_NO_GRAPH: Final = "no graph form of this adapter is written"
 _NO_LSE: Final = "the kernel returned no LSE, without which ranks cannot be merged"

@@ -76,6 +76,7 @@ def _serve(request: dict[str, Any], events: Events) -> None:
     from mlacheck.decode.check import Contract, LostError
     from mlacheck.decode.contract import row_names
     from mlacheck.decode.convention import Convention
+    from mlacheck.decode.environment import environment
     from mlacheck.decode.problem import DecodeProblem
 
     problem = DecodeProblem.from_dict(request["problem"])
@@ -89,6 +90,7 @@ def _serve(request: dict[str, Any], events: Events) -> None:
         distribution=found[0] if found else None,
         version=found[1] if found else None,
         rows=row_names(problem, backend.traits.scales, processes=ranks is not None),
+        environment=environment(),
     )
     target = request.get("target_sm")
     reason = None

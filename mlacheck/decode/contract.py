@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 # The ways to merge with collectives, among processes that torchrun started.
 AG_RS: Final = "all-gather + reduce-scatter"
 A2A: Final = "all-to-all"
+GRAPH: Final = "cuda graph"
+TIME: Final = "kernel time"
 
 
 def row_names(
@@ -32,4 +34,6 @@ def row_names(
         "page table",
         *(("padding",) if problem.page_size > 1 else ()),
         *(("long context",) if problem.long_context else ()),
+        GRAPH,
+        TIME,
     )

@@ -41,6 +41,39 @@ def check_launch(
 ) -> tuple[DecodeReport, ...]:
     """Check each kernel that the line decodes with: plain decode, and verify where it runs on another one."""
     overrides = overrides or Overrides()
+    return tuple(
+        posed
+        if isinstance(posed, DecodeReport)
+        else run(
+            posed.problem.to_dict(),
+            posed.adapter,
+            overrides.time_limit,
+            convention=posed.convention,
+            target_sm=target_sm,
+            on_progress=on_progress,
+        )
+        for posed in pose(engine, version, resolved, config, overrides)
+    )
+
+
+@frozen
+class Posed:
+    """A kernel that a launch line decodes with, and what it is asked there."""
+
+    adapter: str
+    problem: DecodeProblem
+    convention: Convention
+
+
+def pose(
+    engine: str,
+    version: str | None,
+    resolved: Mapping[str, Any],
+    config: Mapping[str, Any],
+    overrides: Overrides | None = None,
+) -> tuple[Posed | DecodeReport, ...]:
+    """Give the decode problems that a line poses, plain decode and verify, or why there is none."""
+    overrides = overrides or Overrides()
     backend, verify = resolved.get("decode_backend"), resolved.get("verify_backend")
     drafts = (
         _size(resolved.get("speculative_num_draft_tokens"), 1) if resolved.get("speculative_algorithm") else 1
@@ -51,22 +84,19 @@ def check_launch(
     else:
         kernels = [(backend, q_len)]
     return tuple(
-        _check(engine, version, name, resolved, config, tokens, target_sm, overrides, on_progress)
-        for name, tokens in kernels
+        _pose(engine, version, name, resolved, config, tokens, overrides) for name, tokens in kernels
     )
 
 
-def _check(
+def _pose(
     engine: str,
     version: str | None,
     backend: object,
     resolved: Mapping[str, Any],
     config: Mapping[str, Any],
     q_len: int,
-    target_sm: int | None,
     overrides: Overrides,
-    on_progress: Callable[[str], None] | None,
-) -> DecodeReport:
+) -> Posed | DecodeReport:
     if not isinstance(backend, str):
         return _not_run(_NO_BACKEND, "unknown")
     found = handling(engine, version, backend)
@@ -100,14 +130,7 @@ def _check(
         )
     except ProblemError as error:
         return _not_run(str(error), backend)
-    return run(
-        problem.to_dict(),
-        found.adapter,
-        overrides.time_limit,
-        convention=convention,
-        target_sm=target_sm,
-        on_progress=on_progress,
-    )
+    return Posed(found.adapter, problem, convention)
 
 
 def decode_check(

@@ -37,7 +37,16 @@ def attend(
     Gives the team, or why the ranks are simulated, or why nothing can run.
     """
     events.progress(f"waiting until {ranks.world} processes meet")
-    dist.init_process_group("gloo", timeout=timedelta(seconds=request["time_limit"]))
+    timeout = timedelta(seconds=request["time_limit"])
+    kept, rank, world = next(
+        dist.rendezvous(  # type: ignore[attr-defined]  # torch exports it without saying so
+            "env://", timeout=timeout
+        )
+    )
+    store = dist.PrefixStore(  # type: ignore[attr-defined]  # same
+        f"mlacheck/{request['meeting']}", kept
+    )
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=world, timeout=timeout)
     own = device.type != "cuda" or ranks.local < torch.cuda.device_count()
     members: list[Any] = [None] * ranks.world
     dist.all_gather_object(members, Member(ranks.rank, own, unable))
@@ -52,7 +61,7 @@ def attend(
         events.send(gone=f"{who} gives no sign of life any more; its own output says why")
         os._exit(1)
 
-    team = Team(roster.chosen, problem.dcp_size, backend, device, lost)
+    team = Team(roster.chosen, problem.dcp_size, backend, device, lost, request["meeting"])
     if not ranks.leads:
         try:
             if ranks.rank in roster.chosen:

@@ -94,6 +94,11 @@ class DecodeProblem:
         shorts = tuple(dict.fromkeys((1, max(self.dcp_size // 2, 1), max(self.dcp_size - 1, 1))))
         return (*shorts, self.dcp_size * 8 + 1)
 
+    @property
+    def timed_lengths(self) -> tuple[int, ...]:
+        """Give the context lengths whose decode is timed."""
+        return (self.long_context,) if self.long_context else self.even_lengths
+
     def _lengths(self) -> tuple[int, ...]:
         return tuple(max(n, self.q_len, self.dcp_size) for n in self.context_lengths)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -19,15 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 SIMULATED: Final = "ranks are simulated one after another on one device: no collective is run"
-BOUNDARY: Final = (
-    "CUDA graph capture and replay are not run",
-    "the engine's own code around the kernel is not run",
-)
+BOUNDARY: Final = ("the engine's own code around the kernel is not run",)
 _COMMAND: Final = (sys.executable, "-m", "mlacheck.decode.child")
 # A row that hangs must leave time for the rows after it.
 _LEAST_ROW_S: Final = 60.0
 _SLOWER: Final = 4.0
 _MOST_CHILDREN: Final = 8
+# All processes of a torchrun count alike, so that those of one check meet each other.
+_meetings: Final = itertools.count()
 
 
 def run(
@@ -62,6 +62,7 @@ def run(
         "target_sm": target_sm,
         "time_limit": time_limit_s,
         "ranks": as_dict(ranks) if ranks else None,
+        "meeting": next(_meetings),
     }
     row_limit = row_limit_s or max(_LEAST_ROW_S, _SLOWER * problem.estimate().seconds)
     began = time.monotonic()
@@ -75,6 +76,7 @@ def run(
         sm=about.get("sm"),
         problem=problem.to_dict(),
         convention=convention.to_dict(),
+        environment=about.get("environment", {}),
         description=problem.describe(),
         seconds=time.monotonic() - began,
         boundary=(*about.get("boundary", (SIMULATED,)), *BOUNDARY, *problem.notes),

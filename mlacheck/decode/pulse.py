@@ -23,7 +23,12 @@ class Pulse:
     """Beats for this process and watches others, over a connection of its own to torchrun's store."""
 
     def __init__(
-        self, rank: int, watched: Iterable[int], on_lost: Callable[[str], None], limit: float = _LIMIT_S
+        self,
+        rank: int,
+        watched: Iterable[int],
+        on_lost: Callable[[str], None],
+        meeting: int,
+        limit: float = _LIMIT_S,
     ) -> None:
         self._store = TCPStore(
             os.environ["MASTER_ADDR"],
@@ -32,7 +37,7 @@ class Pulse:
             timeout=timedelta(seconds=limit),
         )
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-        self._prefix = f"mlacheck/{attempt}/"
+        self._prefix = f"mlacheck/{attempt}/{meeting}/"
         self._rank = rank
         self._on_lost = on_lost
         self._limit = limit

@@ -6,6 +6,8 @@ import math
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
+from mlacheck.decode.evidence import SCHEMA, problem_sha256
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -27,6 +29,7 @@ class Row:
     margin: float | None = None
     detail: str = ""
     values: dict[str, float] = field(default_factory=dict)  # every error measured, by quantity
+    needed: bool = True  # False: a row that this device, or this kernel's adapter, cannot have
 
     def to_dict(self) -> dict[str, Any]:
         """Give plain values for JSON, which has no infinity."""
@@ -50,14 +53,16 @@ class DecodeReport:
     sm: int | None = None
     problem: dict[str, Any] = field(default_factory=dict)
     convention: dict[str, Any] = field(default_factory=dict)
+    environment: dict[str, Any] = field(default_factory=dict)
     description: str = ""
     seconds: float = 0.0
     boundary: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
-        """Tell whether every row passes."""
-        return bool(self.rows) and all(row.state == PASSES for row in self.rows)
+        """Tell whether every needed row passes."""
+        needed = [row for row in self.rows if row.needed]
+        return bool(needed) and all(row.state == PASSES for row in needed)
 
     @property
     def bad(self) -> tuple[Row, ...]:
@@ -66,8 +71,8 @@ class DecodeReport:
 
     @property
     def could_not_run(self) -> bool:
-        """Tell whether a row was not run, which is exit code 4 unless a worse one applies."""
-        return not self.rows or any(row.state == NOT_RUN for row in self.rows)
+        """Tell whether a needed row was not run, which is exit code 4 unless a worse one applies."""
+        return not self.rows or any(row.state == NOT_RUN and row.needed for row in self.rows)
 
     @property
     def outcome(self) -> str:
@@ -81,6 +86,21 @@ class DecodeReport:
         rest = _names(self.rows, NOT_RUN)
         return "kernel verified" + (f", without {rest}" if rest else "")
 
+    @property
+    def evidence(self) -> dict[str, Any]:
+        """Give what a later run compares, to tell whether this check speaks for another launch line."""
+        return {
+            "schema_version": SCHEMA,
+            **self.environment,
+            "adapter": self.backend,
+            "distribution": self.distribution,
+            "device": self.device,
+            "sm": self.sm,
+            "lse_base": self.convention.get("lse_base"),
+            "problem": self.problem,
+            "problem_sha256": problem_sha256(self.problem),
+        }
+
     def to_list(self) -> list[dict[str, Any]]:
         """Give the rows for the JSON report, each with its backend and device."""
         where = {
@@ -88,6 +108,7 @@ class DecodeReport:
             "backend_version": self.backend_version,
             "device": self.device,
             "outcome": self.outcome,
+            "evidence": self.evidence,
         }
         return [{**row.to_dict(), **where} for row in self.rows]
 
@@ -95,7 +116,7 @@ class DecodeReport:
         """Give the whole report as plain values."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}
         values |= {"rows": [row.to_dict() for row in self.rows], "boundary": list(self.boundary)}
-        return {"outcome": self.outcome, **values}
+        return {"outcome": self.outcome, **values, "evidence": self.evidence}
 
 
 def _names(rows: tuple[Row, ...], *states: str) -> str:

@@ -7,19 +7,19 @@ each process decodes several of them, one after another.
 
 from __future__ import annotations
 
-import statistics
-import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
 
 from mlacheck.decode.backend import Decoded
 from mlacheck.decode.exchange import WAYS
+from mlacheck.decode.graphs.recorder import CudaRecorder
 from mlacheck.decode.inputs import DTYPES
 from mlacheck.decode.layout import local_length
 from mlacheck.decode.merge import neutral
 from mlacheck.decode.pulse import Pulse
+from mlacheck.decode.speed import median_seconds
 from mlacheck.decode.trial import TeamLostError, decode_rank, draw_inputs
 
 if TYPE_CHECKING:
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from mlacheck.decode.inputs import Inputs
     from mlacheck.decode.problem import DecodeProblem
     from mlacheck.decode.trial import Setting
-
-_WARM: Final = 5
-_TIMED: Final = 30
 
 
 class Team:
@@ -45,6 +42,7 @@ class Team:
         backend: Backend,
         device: torch.device,
         on_lost: Callable[[str], None],
+        meeting: int,
     ) -> None:
         self._backend = backend
         self._device = device
@@ -57,7 +55,7 @@ class Team:
         self._pulse: Pulse | None = None
         if self._rank in chosen:
             watched = [rank for rank in chosen if rank != self._rank] if self._rank == 0 else [0]
-            self._pulse = Pulse(self._rank, watched, on_lost)
+            self._pulse = Pulse(self._rank, watched, on_lost, meeting)
 
     def describe(self) -> str:
         """Say who merges over what."""
@@ -164,26 +162,16 @@ class Team:
         outputs = torch.randn(*shape, problem.latent_dim, dtype=dtype, device=self._device)
         lses = torch.randn(*shape, device=self._device)
         base = convention.lse_base or "e"
-        return self._median(lambda: WAYS[way](outputs, lses, base, self._data))
 
-    def _median(self, run: Callable[[], object]) -> float:
-        for _ in range(_WARM):
-            run()
-        taken: list[float] = []
-        for _ in range(_TIMED):
-            if self._device.type == "cuda":
-                begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]  # torch's own
-                end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]  # same
-                begin.record()
-                run()
-                end.record()
-                torch.cuda.synchronize()
-                taken.append(begin.elapsed_time(end) / 1e3)
-            else:
-                began = time.perf_counter()
-                run()
-                taken.append(time.perf_counter() - began)
-        return statistics.median(taken)
+        def merge() -> object:
+            return WAYS[way](outputs, lses, base, self._data)
+
+        if self._device.type == "cuda":
+            # As engines run it: eager launches would take longer than what they launch.
+            recorder: CudaRecorder[object] = CudaRecorder()
+            recorder.capture(merge)
+            return median_seconds(recorder.replay, self._device)
+        return median_seconds(merge, self._device)
 
     def _gather(self, item: object) -> list[Any]:
         found: list[Any] = [None] * len(self.chosen)

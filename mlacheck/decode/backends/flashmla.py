@@ -82,19 +82,31 @@ class FlashMla:
 
     def decode(self, shard: Shard) -> Decoded:
         """Run the kernel; LSE in nats."""
-        schedule, run = self.calls(shard)
-        package, bundled = _package()
-        library = import_module(f"{package}.flash_mla" if bundled else f"{package}.flash_mla_interface")
-        name = schedule.function.rpartition(".")[2]
-        tiles, splits = getattr(library, name)(**schedule.arguments)
+        tiles, splits = self.schedule(shard)
+        return self.run(self.calls(shard)[1].arguments, tiles, splits)
+
+    def schedule(self, shard: Shard) -> tuple[torch.Tensor, torch.Tensor]:
+        """Compute the schedule tensors of a shard's lengths."""
+        call = self.calls(shard)[0]
+        tiles, splits = getattr(_library(), call.function.rpartition(".")[2])(**call.arguments)
+        return tiles, splits
+
+    def run(self, arguments: dict[str, Any], tiles: torch.Tensor, splits: torch.Tensor) -> Decoded:
+        """Run the kernel under a schedule; LSE in nats."""
+        library, (_, bundled) = _library(), _package()
         if bundled:
             given = {"tile_scheduler_metadata": tiles, "num_splits": splits}
         else:
             given = {"tile_scheduler_metadata": library.FlashMLASchedMeta(
                 tile_scheduler_metadata=tiles, num_splits=splits
             )}  # fmt: skip
-        out, lse = library.flash_mla_with_kvcache(**{**run.arguments, **given})
+        out, lse = library.flash_mla_with_kvcache(**{**arguments, **given})
         return Decoded(out, lse.transpose(1, 2), self.traits.lse_base)
+
+
+def _library() -> Any:
+    package, bundled = _package()
+    return import_module(f"{package}.flash_mla" if bundled else f"{package}.flash_mla_interface")
 
 
 def _package() -> tuple[str, bool]:
