@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mlacheck.boundary import not_checked
 from mlacheck.builtin import BROKEN, DISAGREEMENT
 from mlacheck.engines import Grammar
 from mlacheck.evaluation import Evaluation, known_or_none
@@ -121,7 +122,7 @@ class _Check:
             findings=tuple(findings),
             resolved=resolved,
             undecided=tuple(undecided),
-            not_checked=self._not_checked(),
+            not_checked=not_checked(self.compiled.program, self.line, resolved),
             problems=self._problems(),
             normalised=self._normalised(),
             unsure=self._unsure(),
@@ -269,15 +270,3 @@ class _Check:
             if word.unknown
         ]
         return (*self.line.problems, *unresolved)
-
-    def _not_checked(self) -> tuple[str, ...]:
-        program = self.compiled.program
-        unread = [
-            given.flag
-            for name, given in self.line.arguments.given.items()
-            if name not in program.reads and name not in program.inert
-        ]
-        notes = [f"{', '.join(unread)}: no rule reads it"] if unread else []
-        if not self.line.checkable:
-            notes.append("everything after argument parsing: correct the refused value first")
-        return (*notes, "memory")

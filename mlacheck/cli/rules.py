@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -91,6 +91,40 @@ def _show(rule: FindRule) -> None:
 
     data = rule.model_dump(exclude_defaults=True, exclude_none=True, mode="json")
     click.echo(yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=110).rstrip())
+
+
+@command.command("coverage")
+@_engine
+@click.option("--engine-version", "version", metavar="V", help="a recorded version; the newest if not given")
+@click.option("--flag", metavar="FLAG", help="list only guards that this flag can trigger")
+@click.option("--area", metavar="AREA", help="list only guards of this area")
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def coverage(engine: str, version: str | None, flag: str | None, area: str | None, format_: str) -> None:
+    """Show which of the engine's start-up guards the rules model, and list those that none does."""
+    from mlacheck.engines import Grammar  # the options of one version, only here
+    from mlacheck.probes.engine import recorded_versions  # same
+    from mlacheck.report.coverage import as_json, as_text  # same
+    from mlacheck.ruleset.coverage import Coverage  # same
+
+    _read(engine)
+    recorded = recorded_versions(engine)
+    version = version or recorded[-1]
+    if version not in recorded:
+        _refuse(f"{engine} {version} is not recorded; recorded are {', '.join(recorded)}")
+    found = Coverage.of(engine, version)
+    if area is not None and area not in found.areas:
+        _refuse(f"no area {area!r}; there are {', '.join(found.areas)}")
+    grammar = Grammar.load(engine, version)
+    dest = next((name for name, one in grammar.options.items() if flag in {name, *one.flags}), None)
+    if flag is not None and dest is None:
+        _refuse(f"{engine} {version} has no option {flag!r}")
+    flags = {name: option.flag for name, option in grammar.options.items()}
+    click.echo((as_json if format_ == "json" else as_text)(found.of_flag(dest).of_area(area), flags))
+
+
+def _refuse(message: str) -> NoReturn:
+    click.echo(f"error: {message}", err=True)
+    sys.exit(codes.USAGE)
 
 
 @command.command("schema")

@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from mlacheck.data import COMPILED, is_checkout, load_json, rules_root, write_compiled
-from mlacheck.frozen import frozen
+from mlacheck.frozen import frozen, replace
 from mlacheck.probes.engine import recorded_versions
 from mlacheck.ruleset.expression import Declaration, Scope
 from mlacheck.ruleset.program import Arm, Program, Step
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mlacheck.ruleset.machine import Runner
 
 # Raise it when the generated form changes.
-FORMAT: Final = 7
+FORMAT: Final = 8
 
 
 @frozen
@@ -37,7 +37,7 @@ class Compiled:
 
 def _sources(engine: str) -> list[Path]:
     folder = rules_root() / engine
-    return sorted((*folder.glob("*.yaml"), *folder.glob("flags/*.json")))
+    return sorted((*folder.glob("*.yaml"), *folder.glob("flags/*.json"), *folder.glob("guards/*.json")))
 
 
 @cache
@@ -128,9 +128,11 @@ def ruleset(engine: str, extra: tuple[Path, ...] = ()) -> RuleSet:
 def build_program(rules: RuleSet, version: str) -> Program:
     """Build one version's program with the argument declarations of all recorded versions."""
     from mlacheck.ruleset.build import build  # pydantic and YAML only when rules are built
+    from mlacheck.ruleset.guards import guards, unmodelled  # same
 
     declarations, defaults, absent = _arguments(rules.engine, version)
-    return build(rules, version, declarations, defaults, absent)
+    program = build(rules, version, declarations, defaults, absent)
+    return replace(program, unmodelled=unmodelled(program.steps, guards(rules.engine, version)))
 
 
 @cache

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mlacheck.frozen import frozen
 from mlacheck.ruleset.expression import Declaration, Scope
+
+if TYPE_CHECKING:
+    from mlacheck.ruleset.guards import Unmodelled
 
 PLACEHOLDER: Final = re.compile(r"\{([a-z_][A-Za-z0-9_.]*)\}")
 UNSET: Final = "unset"
@@ -65,6 +68,8 @@ class Program:
     settled: tuple[str, ...] = ()
     # Arguments of other recorded versions that this one does not have.
     absent: frozenset[str] = frozenset()
+    # Start-up guards that no rule names, counted by what makes them concern a line.
+    unmodelled: tuple[Unmodelled, ...] = ()
 
     def scope(self) -> Scope:
         """Give the names that this program's expressions use."""

@@ -159,6 +159,13 @@ def test_a_flag_that_no_rule_reads_is_named():
     assert not any("--port" in note for note in check(f"{LLAMA} --port 1").not_checked)
 
 
+def test_guards_that_no_rule_models_are_counted_by_the_flags_that_meet_them():
+    note = next(one for one in check(f"{LLAMA} --enable-lora").not_checked if "no rule models" in one)
+    assert "--enable-lora" in note
+    assert "mlacheck rules coverage --engine-version" in note
+    assert not any("no rule models" in one for one in check(f"{LLAMA} --nonsense").not_checked)
+
+
 def test_the_environment_of_the_line_and_of_the_caller_is_read():
     names = [
         name

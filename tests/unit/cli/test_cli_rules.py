@@ -84,3 +84,45 @@ def test_main_runs_the_command_line(monkeypatch, capsys):
         main()
     assert stop.value.code == 0
     assert __version__ in capsys.readouterr().out
+
+
+def test_coverage_gives_the_share_and_the_guards_that_no_rule_models():
+    text = run("rules", "coverage", "--engine-version", "0.5.18")
+    assert text.exit_code == 0
+    assert text.stdout.startswith("start-up guards of sglang 0.5.18\n")
+    data = json.loads(run("rules", "coverage", "--engine-version", "0.5.18", "--format", "json").stdout)
+    assert data["engine"] == {"name": "sglang", "version": "0.5.18"}
+    assert data["modelled"] == len(data["modelled_guards"]) > 200
+    assert data["guards"] == data["modelled"] + len(data["unmodelled_guards"])
+    assert data["share"] == round(data["modelled"] / data["guards"], 4)
+    assert sum(area["guards"] for area in data["areas"]) == data["guards"]
+    assert all(data["out_of_scope"].values())
+    assert {"key", "file", "symbol", "says", "phase", "area", "flags", "rules"} <= set(
+        data["unmodelled_guards"][0]
+    )
+    dcp = next(one for one in data["modelled_guards"] if "MLA194" in one["rules"])
+    assert dcp["symbol"] == "create_trtllm_mla_backend"
+
+
+def test_coverage_of_one_flag_or_area_lists_no_other():
+    wide = json.loads(run("rules", "coverage", "--format", "json").stdout)
+    for flag in ("--dcp-size", "dcp_size"):
+        narrow = json.loads(run("rules", "coverage", "--flag", flag, "--format", "json").stdout)
+        assert 0 < narrow["guards"] < wide["guards"]
+        assert all("--dcp-size" in one["flags"] for one in narrow["modelled_guards"])
+    narrow = json.loads(run("rules", "coverage", "--area", "topology", "--format", "json").stdout)
+    assert {one["area"] for one in narrow["modelled_guards"]} == {"topology"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (("--engine-version", "0.1"), "0.5.23"),
+        (("--flag", "--no-such-flag"), "no option"),
+        (("--area", "nowhere"), "topology"),
+    ],
+)
+def test_coverage_of_what_is_not_there_is_bad_usage(arguments, hint):
+    result = run("rules", "coverage", *arguments)
+    assert result.exit_code == 2
+    assert hint in result.stderr

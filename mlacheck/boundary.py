@@ -1,0 +1,45 @@
+"""What a report does not vouch for: flags and start-up guards that no rule is about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mlacheck.ruleset.guards import concerning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from mlacheck.finding import Resolved
+    from mlacheck.line import Line
+    from mlacheck.ruleset.program import Program
+
+_MOST_FLAGS: Final = 4
+_BACKENDS: Final = ("prefill_backend", "decode_backend", "verify_backend", "draft_backend")
+
+
+def not_checked(program: Program, line: Line, resolved: Mapping[str, Resolved]) -> tuple[str, ...]:
+    """Say what nobody looked at in a line."""
+    given = line.arguments.given
+    read = {name: one.flag for name, one in given.items() if name not in program.inert}
+    unread = [flag for name, flag in read.items() if name not in program.reads]
+    notes = [f"{', '.join(unread)}: no rule reads it"] if unread else []
+    if line.checkable:
+        notes.extend(_unmodelled(program, read, resolved))
+    else:
+        notes.append("everything after argument parsing: correct the refused value first")
+    return (*notes, "memory")
+
+
+def _unmodelled(
+    program: Program, flags: Mapping[str, str], resolved: Mapping[str, Resolved]
+) -> Iterator[str]:
+    """Count the engine's guards that no rule names and that the line's flags or backends could meet."""
+    backends = {str(resolved[name].value) for name in _BACKENDS if name in resolved}
+    total, by_argument = concerning(program.unmodelled, flags, backends)
+    if total:
+        most = sorted(by_argument, key=lambda name: -by_argument[name])
+        named = [f"{flags[name]} {by_argument[name]}" for name in most[:_MOST_FLAGS]]
+        more = f" and {len(most) - _MOST_FLAGS} more flags" if len(most) > _MOST_FLAGS else ""
+        by = f" ({', '.join(named)}{more})" if named else ""
+        command = f"mlacheck rules coverage --engine-version {program.version} --flag FLAG"
+        yield f"{total} start-up guards that no rule models{by}: {command}"

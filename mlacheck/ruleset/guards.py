@@ -1,0 +1,181 @@
+"""The recorded inventory of an engine's start-up guards, and which of them the rules model."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from mlacheck.data import load_json
+from mlacheck.frozen import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from mlacheck.ruleset.program import Step
+
+# A rule's text must share this much with a guard's message where neither holds the other.
+_SHARED: Final = 0.6
+
+
+@frozen
+class Guard:
+    """One place where an engine version can refuse a launch."""
+
+    file: str
+    symbol: str
+    kind: str
+    says: str
+    number: int  # among guards of the same place that begin alike
+    digest: str
+    reads: tuple[str, ...]
+    needs: tuple[str, ...]
+    area: str
+    phase: str
+    backends: tuple[str, ...] = ()
+    architectures: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Name it the same way in every version in which it stands."""
+        number = f"-{self.number + 1}" if self.number else ""
+        return f"{self.file}::{self.symbol}::{_slug(self.kind, self.says)}{number}"
+
+
+def _slug(kind: str, says: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", says.lower()).strip("-")[:48].rstrip("-") or kind
+
+
+def inventory(engine: str) -> dict[str, Any]:
+    """Read the inventory of all recorded versions as it is stored."""
+    try:
+        return cast("dict[str, Any]", load_json(engine, "guards", "inventory.json"))
+    except FileNotFoundError:  # an engine whose guards nobody listed yet
+        return {"versions": [], "files": {}}
+
+
+def guards(engine: str, version: str) -> list[Guard]:
+    """List the start-up guards of a recorded version."""
+    return list(guards_in(inventory(engine), version))
+
+
+def guards_in(data: dict[str, Any], version: str) -> Iterator[Guard]:
+    """Read one version's guards out of an inventory."""
+    versions: list[str] = data["versions"]
+    if version not in versions:
+        return
+    for file, entry in data["files"].items():
+        area = entry["area"]
+        phase = data["areas"][area]
+        only = {name: tuple(entry.get(name, ())) for name in ("backends", "architectures")}
+        for symbol, rows in entry["guards"].items():
+            seen: dict[str, int] = {}
+            for kind, says, names, *spans in rows:
+                digest = digest_at(spans, version, versions)
+                if digest is None:
+                    continue
+                slug = _slug(kind, says)
+                number = seen.get(slug, 0)
+                seen[slug] = number + 1
+                reads = tuple(name.rstrip("!") for name in names)
+                needs = tuple(name[:-1] for name in names if name.endswith("!"))
+                yield Guard(file, symbol, kind, says, number, digest, reads, needs, area, phase, **only)
+
+
+def digest_at(spans: Sequence[str], version: str, versions: Sequence[str]) -> str | None:
+    """Give the digest that a guard has in a version, None where it does not stand."""
+    at = versions.index(version)
+    for span in spans:
+        range_, _, digest = span.partition(" ")
+        first, dash, last = range_.partition("-")
+        if versions.index(first) <= at and (not dash or at <= versions.index(last)):
+            return digest
+    return None
+
+
+def models(step: Step, guard: Guard) -> bool:
+    """Tell whether a rule names a guard: same file and function, and the rule's text is in its message."""
+    file, _, symbol = step.source.partition("::")
+    return (
+        file == guard.file
+        and (not symbol or f".{symbol}." in f".{guard.symbol}.")
+        and any(says(text, guard.says) for text in step.engine_says or ("",))
+    )
+
+
+def says(text: str, template: str) -> bool:
+    """Tell whether a text can stand in a message made from a template, which may have been cut short.
+
+    No text is the message of a guard without one; a template that is nothing but a value may say anything.
+    """
+    text, template = _flat(text), _flat(template)
+    if not template or not text:
+        return not template and not text
+    if text in template or template == "{}":
+        return True
+    # Filled-in values may stand in the text: what lies between them has to be there, in order.
+    pieces = [piece for piece in template.split("{}") if piece.strip()]
+    found = position = 0
+    for piece in pieces:
+        for part in (piece, piece.strip()):
+            at = text.find(part, position)
+            if at >= 0:
+                found += len(part)
+                position = at + len(part)
+                break
+    tail = _overlap(template, text)
+    return max(found, tail) >= _SHARED * min(len(text), len(template.replace("{}", "")))
+
+
+def _overlap(template: str, text: str) -> int:
+    """Give how much of the template's end begins the text: the recorded message was cut there."""
+    longest = min(len(template), len(text))
+    return next((size for size in range(longest, 0, -1) if template.endswith(text[:size])), 0)
+
+
+def _flat(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def modelled(steps: Iterable[Step], found: Iterable[Guard]) -> dict[str, tuple[str, ...]]:
+    """Give each guard's key with the rules that name it."""
+    by_file: dict[str, list[Step]] = {}
+    for step in steps:
+        if step.kind == "find":
+            by_file.setdefault(step.source.partition("::")[0], []).append(step)
+    return {
+        guard.key: tuple(step.id or step.slug for step in by_file.get(guard.file, ()) if models(step, guard))
+        for guard in found
+    }
+
+
+# How many guards that no rule names share: arguments that must be set, arguments read, backends they are of.
+Unmodelled = tuple[int, tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+
+
+def unmodelled(steps: Iterable[Step], found: Sequence[Guard]) -> tuple[Unmodelled, ...]:
+    """Count the guards that no rule names by what makes them concern a line."""
+    named = modelled(steps, found)
+    counts: dict[tuple[tuple[str, ...], ...], int] = {}
+    for guard in found:
+        if not named[guard.key] and (guard.reads or guard.backends):
+            trigger = (guard.needs, guard.reads, guard.backends)
+            counts[trigger] = counts.get(trigger, 0) + 1
+    return tuple((count, *trigger) for trigger, count in counts.items())  # type: ignore[misc]  # three of them
+
+
+def concerning(
+    rows: Iterable[Unmodelled], given: Iterable[str], backends: Iterable[str]
+) -> tuple[int, dict[str, int]]:
+    """Count the guards that no rule names and a line could meet, in all and for each argument given."""
+    given, backends = frozenset(given), frozenset(backends)
+    total = 0
+    by_argument: dict[str, int] = {}
+    for count, needs, reads, only in rows:
+        if (only and backends.isdisjoint(only)) or not given.issuperset(needs):
+            continue
+        named = [name for name in reads if name in given]
+        if named or (only and not reads):
+            total += count
+            for name in needs or named:
+                by_argument[name] = by_argument.get(name, 0) + count
+    return total, by_argument

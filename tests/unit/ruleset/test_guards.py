@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import pytest
+
+from mlacheck.probes.engine import recorded_versions
+from mlacheck.ruleset.coverage import Coverage
+from mlacheck.ruleset.guards import Guard, concerning, digest_at, guards, models, says, unmodelled
+from mlacheck.ruleset.program import Step
+
+
+def guard(**changes):
+    fields = {
+        "file": "srt/a.py",
+        "symbol": "Args.check",
+        "kind": "ValueError",
+        "says": "--dcp-size {} needs",
+        "number": 0,
+        "digest": "aaaa",
+        "reads": ("dcp_size",),
+        "needs": (),
+        "area": "arguments",
+        "phase": "resolve",
+    }
+    return Guard(**(fields | changes))
+
+
+def step(source="srt/a.py::check", engine_says=("--dcp-size 3 needs",), id_="MLA001"):
+    return Step("find", "slug", "title", id=id_, source=source, engine_says=engine_says)
+
+
+@pytest.mark.parametrize(
+    ("text", "template", "expected"),
+    [
+        ("is not supported", "{} is not supported with {}", True),
+        (
+            "trtllm_mla cannot serve decode context parallelism",
+            "{} cannot serve decode context parallelism",
+            True,
+        ),
+        (
+            "cannot serve decode context parallelism with speculation",
+            "{} cannot serve decode context para",
+            True,
+        ),
+        ("tp_size must be divisible", "dp_size must be positive", False),
+        ("integer modulo by zero", "tp_size must be divisible by number of nodes", False),
+        ("anything", "", False),
+        ("", "", True),
+        ("", "words", False),
+        ("made elsewhere", "{}", True),
+    ],
+)
+def test_a_text_is_recognised_in_a_message_with_values_filled_in(text, template, expected):
+    assert says(text, template) is expected
+
+
+@pytest.mark.parametrize(
+    ("source", "words", "expected"),
+    [
+        ("srt/a.py::check", ("--dcp-size 3 needs",), True),
+        ("srt/a.py::Args.check", ("--dcp-size 3 needs",), True),
+        ("srt/a.py::Args", ("--dcp-size 3 needs",), True),
+        ("srt/a.py", ("--dcp-size 3 needs",), True),
+        ("srt/a.py::check", ("other words", "--dcp-size 3 needs"), True),
+        ("srt/a.py::check", ("other words",), False),
+        ("srt/a.py::heck", ("--dcp-size 3 needs",), False),
+        ("srt/b.py::check", ("--dcp-size 3 needs",), False),
+    ],
+)
+def test_a_rule_names_a_guard_by_file_function_and_words(source, words, expected):
+    assert models(step(source, words), guard()) is expected
+
+
+def test_ranges_end_or_stay_open():
+    versions = ["1", "2", "3", "4"]
+    spans = ["1-2 aa", "4 bb"]
+    assert [digest_at(spans, one, versions) for one in versions] == ["aa", "aa", None, "bb"]
+
+
+def test_what_no_rule_names_concerns_lines_that_set_what_it_needs():
+    other = guard(says="other", reads=("dcp_size", "enable_lora"), needs=("enable_lora",))
+    backend = guard(says="backend", reads=(), backends=("fa3",))
+    rows = unmodelled([step()], [guard(), other, other, backend])
+    assert concerning(rows, ["dcp_size"], []) == (0, {})
+    assert concerning(rows, ["enable_lora"], []) == (2, {"enable_lora": 2})
+    assert concerning(rows, ["dcp_size", "enable_lora"], ["fa3"]) == (3, {"enable_lora": 2})
+    assert concerning(rows, ["dcp_size"], ["fa3", "triton"]) == (1, {})
+
+
+@pytest.mark.parametrize("version", recorded_versions("sglang"))
+def test_every_recorded_version_has_an_inventory_with_keys_of_its_own(version):
+    found = guards("sglang", version)
+    assert len(found) > 300
+    assert len({one.key for one in found}) == len(found)
+    coverage = Coverage.of("sglang", version)
+    total = sum(row[2] for row in coverage.table())
+    named = sum(row[3] for row in coverage.table())
+    assert total == len(found)
+    assert named >= 150
+    assert set(coverage.left_out)
+
+
+def test_an_engine_without_an_inventory_has_no_guards():
+    assert guards("nobody", "1") == []

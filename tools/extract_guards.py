@@ -1,0 +1,233 @@
+"""Record the places where an engine version can refuse a launch: rules/sglang/guards/inventory.json.
+
+    python tools/extract_guards.py WHEEL_DIR --engine-version V
+
+WHEEL_DIR is an unzipped sglang wheel. What counts as start-up stands in rules/sglang/guards/areas.yaml; the
+guards are found by static analysis, nothing of the engine runs. The inventory holds all recorded versions:
+this one is folded in, or replaced. One guard a line, under its file and function:
+
+    [kind, message, arguments, versions]
+
+kind       the exception, or SystemExit
+message    with {} for what is filled in, cut short: to recognise the guard, not to quote it
+arguments  the engine arguments that the conditions on the way to it name
+versions   "first-last" recorded versions, each with a digest of these conditions: it tells when they change
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import yaml
+from engine_guards import guards_of
+from engine_source import Source
+from packaging.version import Version
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from mlacheck.data import rules_root
+from mlacheck.finding import START_UP_PHASES
+from mlacheck.ruleset.guards import digest_at
+from mlacheck.ruleset.load import load_program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from engine_source import Unit
+
+_ELSEWHERE: Final = "elsewhere"
+FOLDER: Final = rules_root() / "sglang" / "guards"
+AREAS: Final[dict[str, Any]] = yaml.safe_load((FOLDER / "areas.yaml").read_text(encoding="utf-8"))
+
+
+def areas_of(source: Source) -> dict[str, dict[str, Any]]:
+    """Give each file's area; the first whose globs hold it."""
+    found: dict[str, dict[str, Any]] = {}
+    for area in AREAS["areas"]:
+        for pattern in area["files"]:
+            for file in source.files(pattern):
+                found.setdefault(file, area)
+    return found
+
+
+def start_up(source: Source, areas: dict[str, dict[str, Any]]) -> dict[tuple[str, str], Unit]:
+    """Give every function that start-up reaches in the files of some area."""
+    roots: list[Unit] = []
+    for file, area in areas.items():
+        pattern = re.compile(area["roots"])
+        module = source.module(file)
+        units = module.units.values() if module else ()
+        roots.extend(unit for unit in units if pattern.search(f"{file}::{unit.symbol}"))
+    reached = source.reach(roots, re.compile(AREAS["requests"]))
+    return {name: unit for name, unit in sorted(reached.items()) if name[0] in areas}
+
+
+def known_names(version: str) -> tuple[set[str], set[str]]:
+    """Give the arguments of a version, and the config keys and other facts that rules read."""
+    flags = json.loads((rules_root() / "sglang" / "flags" / f"{version}.json").read_text(encoding="utf-8"))
+    dests = {option["dest"] for option in flags["options"]} - set(AREAS["generic"])
+    facts = set(AREAS["facts"])
+    for path in sorted((rules_root() / "sglang").glob("*.yaml")):
+        for fact in (yaml.safe_load(path.read_text(encoding="utf-8")).get("facts") or {}).values():
+            facts.update(key.rpartition(".")[2] for key in fact.get("config") or ())
+    return dests, facts - dests
+
+
+def backends(source: Source) -> dict[str, list[str]]:
+    """Give each attention file the backend names whose factory leads to it."""
+    found: dict[str, set[str]] = {}
+    for file in source.files("srt/layers/attention/**"):
+        module = source.module(file)
+        for unit in module.units.values() if module else ():
+            for decorator in unit.node.decorator_list:
+                call = cast("Any", decorator)
+                if (
+                    getattr(getattr(call, "func", None), "id", "") == "register_attention_backend"
+                    and call.args
+                ):
+                    name = str(getattr(call.args[0], "value", ""))
+                    for reached, _ in source.reach([unit], re.compile(AREAS["requests"])):
+                        found.setdefault(reached, set()).add(name)
+    every = max((len(names) for names in found.values()), default=0)
+    # What every factory leads to belongs to none of them.
+    return {file: sorted(names) for file, names in found.items() if len(names) < every}
+
+
+def named_by_rules(version: str) -> dict[str, set[str]]:
+    """Give the functions that rules name as the place of a start-up guard, by file."""
+    found: dict[str, set[str]] = {}
+    for step in load_program("sglang", version).program.steps:
+        if step.kind == "find" and step.phase in START_UP_PHASES:
+            file, _, symbol = step.source.partition("::")
+            found.setdefault(file, set()).add(symbol)
+    return found
+
+
+def extract(source: Source, version: str) -> dict[str, Any]:
+    """Make the inventory of one version alone."""
+    areas = areas_of(source)
+    dests, facts = known_names(version)
+    served = backends(source)
+    outside = [(re.compile(one["guards"]), one["why"]) for one in AREAS["outside"]]
+    rules = named_by_rules(version)
+    reached = start_up(source, areas)
+    files: dict[str, Any] = {}
+    left_out: Counter[str] = Counter()
+    for file in sorted({*areas, *rules}):
+        module = source.module(file)
+        area = areas.get(file, {"area": _ELSEWHERE, "phase": "backend-init"})
+        for symbol, unit in sorted(module.units.items()) if module else ():
+            ruled = any(not one or f".{one}." in f".{symbol}." for one in rules.get(file, ()))
+            for guard in guards_of(unit):
+                named = [name for name in guard.reads if name in dests]
+                why = next((w for one, w in outside if one.search(f"{file}::{symbol}::{guard.says}")), None)
+                if (file, symbol) not in reached:
+                    why = why or "runs for a request or a batch, or nothing that start-up runs leads to it"
+                elif not named and area["phase"] == "backend-init" and not facts & set(guard.reads):
+                    why = why or "reads no argument of a line and no fact of a model or GPU"
+                if why is not None and not ruled:
+                    left_out[why] += 1
+                    continue
+                entry = files.setdefault(file, {"area": area["area"]})
+                if area.get("by") == "backend" and file in served:
+                    entry["backends"] = served[file]
+                names = [f"{name}!" if name in guard.needs else name for name in named]
+                rows = entry.setdefault("guards", {}).setdefault(symbol, [])
+                rows.append([guard.kind, guard.says, names, f"{version} {guard.digest}"])
+    return {"versions": [version], "files": files, "left_out": {version: dict(sorted(left_out.items()))}}
+
+
+def fold(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Put one version's inventory into that of the others, in the place of what was recorded of it."""
+    (version,) = new["versions"]
+    versions = sorted({*old.get("versions", ()), version}, key=Version)
+    places: dict[tuple[str, str, str, str, int], dict[str, tuple[str, list[str]]]] = {}
+    entries: dict[str, dict[str, Any]] = {}
+    for data in (old, new):
+        for file, entry in data.get("files", {}).items():
+            kept = entries.setdefault(file, {})
+            kept["area"] = entry["area"]
+            if "backends" in entry or "backends" in kept:
+                kept["backends"] = sorted({*entry.get("backends", ()), *kept.get("backends", ())})
+            for symbol, rows in entry["guards"].items():
+                numbers: Counter[tuple[str, str]] = Counter()
+                for kind, words, names, *spans in rows:
+                    place = (file, symbol, kind, words, numbers[kind, words])
+                    numbers[kind, words] += 1
+                    seen = places.setdefault(place, {})
+                    for one in data["versions"]:
+                        digest = digest_at(spans, one, data["versions"])
+                        if one == version and data is old:
+                            continue
+                        if digest is not None:
+                            seen[one] = (digest, names)
+    files: dict[str, Any] = {}
+    for (file, symbol, kind, words, _), seen in sorted(places.items()):
+        if seen:
+            entry = files.setdefault(file, {**entries[file], "guards": {}})
+            names = seen[max(seen, key=Version)][1]
+            spans = list(_spans({one: digest for one, (digest, _) in seen.items()}, versions))
+            entry["guards"].setdefault(symbol, []).append([kind, words, names, *spans])
+    left_out = {**old.get("left_out", {}), **new["left_out"]}
+    phases = {area["area"]: area["phase"] for area in AREAS["areas"]} | {_ELSEWHERE: "backend-init"}
+    return {"versions": versions, "areas": phases, "left_out": left_out, "files": files}
+
+
+def _spans(digests: dict[str, str], versions: list[str]) -> Iterator[str]:
+    """Write the versions as ranges of one digest each; one that goes on to the newest stays open."""
+    runs: list[list[str]] = []
+    for before, version in zip([None, *versions], versions, strict=False):
+        if version not in digests:
+            continue
+        if runs and runs[-1][1] == before and digests[runs[-1][0]] == digests[version]:
+            runs[-1][1] = version
+        else:
+            runs.append([version, version])
+    for first, last in runs:
+        end = "-" if last != versions[-1] else ""
+        yield f"{first}{end}{last if end else ''} {digests[first]}"
+
+
+def write(data: dict[str, Any]) -> str:
+    """Lay the inventory out with one guard a line."""
+    heads = [f' "{key}": {json.dumps(data[key])},' for key in ("versions", "areas")]
+    lines = ["{", *heads, ' "left_out": {']
+    left_out = [f"  {json.dumps(one)}: {json.dumps(data['left_out'][one])}" for one in data["versions"]]
+    lines.extend((",\n".join(left_out), " },", ' "files": {'))
+    files = []
+    for file, entry in data["files"].items():
+        head = {key: value for key, value in entry.items() if key != "guards"}
+        symbols = []
+        for symbol, rows in entry["guards"].items():
+            texts = ",\n    ".join(json.dumps(row, ensure_ascii=False) for row in rows)
+            symbols.append(f"   {json.dumps(symbol)}: [\n    {texts}]")
+        guards = ",\n".join(symbols)
+        files.append(f'  {json.dumps(file)}: {json.dumps(head)[:-1]}, "guards": {{\n{guards}}}}}')
+    return "\n".join((*lines, ",\n".join(files), " }", "}")) + "\n"
+
+
+def main() -> int:
+    """Fold one wheel's guards into the inventory."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("wheel", type=Path, metavar="WHEEL_DIR")
+    parser.add_argument("--engine-version", required=True, metavar="V")
+    parser.add_argument("--out", type=Path, default=FOLDER / "inventory.json")
+    given = parser.parse_args()
+    old = json.loads(given.out.read_text(encoding="utf-8")) if given.out.exists() else {}
+    data = fold(old, extract(Source(given.wheel), given.engine_version))
+    given.out.write_text(write(data), encoding="utf-8")
+    number = sum(len(rows) for entry in data["files"].values() for rows in entry["guards"].values())
+    print(f"{given.out.name}: {number} guards of {len(data['versions'])} versions")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
