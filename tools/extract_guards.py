@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from mlacheck.data import rules_root
 from mlacheck.finding import START_UP_PHASES
 from mlacheck.ruleset.guards import digest_at
-from mlacheck.ruleset.load import load_program
+from mlacheck.ruleset.load import build_program, ruleset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,10 +102,10 @@ def backends(source: Source) -> dict[str, list[str]]:
 def named_by_rules(version: str) -> dict[str, set[str]]:
     """Give the functions that rules name as the place of a start-up guard, by file."""
     found: dict[str, set[str]] = {}
-    for step in load_program("sglang", version).program.steps:
+    for step in build_program(ruleset("sglang"), version).steps:
         if step.kind == "find" and step.phase in START_UP_PHASES:
-            file, _, symbol = step.source.partition("::")
-            found.setdefault(file, set()).add(symbol)
+            file, _, symbols = step.source.partition("::")
+            found.setdefault(file, set()).update(symbols.split(", "))
     return found
 
 
@@ -141,6 +141,14 @@ def extract(source: Source, version: str) -> dict[str, Any]:
                 rows = entry.setdefault("guards", {}).setdefault(symbol, [])
                 rows.append([guard.kind, guard.says, names, f"{version} {guard.digest}"])
     return {"versions": [version], "files": files, "left_out": {version: dict(sorted(left_out.items()))}}
+
+
+def inventory_of(alone: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Give one version's inventory as it would be recorded, or the recorded one."""
+    if alone is not None:
+        return fold({}, alone)
+    recorded: dict[str, Any] = json.loads((FOLDER / "inventory.json").read_text(encoding="utf-8"))
+    return recorded
 
 
 def fold(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:

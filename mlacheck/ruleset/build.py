@@ -337,6 +337,7 @@ class _Builder:
             phase=rule.phase,
             message=message,
             engine_says=tuple(says),
+            crash=rule.crash,
             source=self._source(rule.source, source, path),
             explain=rule.explain,
             confirm=rule.confirm,

@@ -97,4 +97,4 @@ def _data(program: Program) -> dict[str, Any]:
 
 
 def _lean(step: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in step.items() if value not in ("", (), None, [])}
+    return {key: value for key, value in step.items() if value not in ("", (), None, [], False)}

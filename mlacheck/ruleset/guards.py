@@ -94,10 +94,10 @@ def digest_at(spans: Sequence[str], version: str, versions: Sequence[str]) -> st
 
 def models(step: Step, guard: Guard) -> bool:
     """Tell whether a rule names a guard: same file and function, and the rule's text is in its message."""
-    file, _, symbol = step.source.partition("::")
+    file, _, symbols = step.source.partition("::")
     return (
         file == guard.file
-        and (not symbol or f".{symbol}." in f".{guard.symbol}.")
+        and any(not symbol or f".{symbol}." in f".{guard.symbol}." for symbol in symbols.split(", "))
         and any(says(text, guard.says) for text in step.engine_says or ("",))
     )
 

@@ -38,6 +38,7 @@ class Step:
     phase: str = ""
     message: str = ""
     engine_says: tuple[str, ...] = ()
+    crash: bool = False
     source: str = ""
     explain: str = ""
     confirm: str = ""

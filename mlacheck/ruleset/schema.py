@@ -50,7 +50,7 @@ class SourceReference(Strict):
     """Where in the engine's package the behaviour stands."""
 
     file: str
-    symbol: str = ""
+    symbol: str = Field(default="", description="function or class; several with commas between")
     versions: Versions = {}
     note: str = ""
 
@@ -131,6 +131,7 @@ class FindRule(Strict):
     level: Literal["error", "warning", "info"]
     message: str
     engine_says: str | list[str] | None = None
+    crash: bool = Field(default=False, description="the engine's own code fails there; it is no guard")
     remedies: list[RemedyRule] = []
     source: SourceReference | list[SourceReference] | None = None
     explain: str = ""
