@@ -30,7 +30,6 @@ because: decode_backend = trtllm_mla (--attention-backend)
 because: dcp_size = 8 (--dcp-size)
 because: speculative_algorithm = EAGLE (--speculative-algorithm)
 fix: drop --dcp-size
-not checked: memory
 checked 1 command: 1 error
 """
 
