@@ -35,8 +35,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from mlacheck.data import rules_root
 from mlacheck.probes.engine import recorded_versions
-from mlacheck.ruleset.guards import guards_in, modelled, says
+from mlacheck.ruleset.guards import guards_in, modelled
 from mlacheck.ruleset.load import build_program, ruleset
+from mlacheck.ruleset.wording import says
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,8 @@
 """Replay recorded verdicts of the real engine and count where the rules differ.
 
-A recorded line: {id, kind, model, gpu, flashinfer, args, env, verdict, stage, message, where, backends,
-resolved, ...}.
+A recorded line: {id, kind, model, gpu, flashinfer, args, env, verdict, stage, message, where, function,
+backends, resolved, ...}. A reason is right when the rule's file, function and message are those of the guard
+that fired; tools/fired.py adds the function to lines that lack it.
 `model` and `@name` in args are folders with a config.json under --models, or ids of the catalogue.
 Differences that tests/conformance/exceptions.yaml explains are not counted.
 """
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
+from fired import same_guard
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -146,29 +148,20 @@ def differing(row: dict[str, Any], report: Report) -> Iterator[tuple[str, object
 
 
 def same_reason(row: dict[str, Any], stop: Finding, version: str) -> bool:
-    """Tell whether the rule is about the guard that fired: same text, in the file that the rule names."""
-    message = row.get("message") or ""
+    """Tell whether the rule is about the guard that fired: its file, its function, its message."""
     if row.get("stage") == "parse" and row.get("exc_type") == "SystemExit":
         # The recorded text is cut short, and newer Pythons quote choices differently.
-        ours, theirs = _bare(stop.engine_message or ""), _bare(message.partition("error: ")[2])
+        said = (row.get("message") or "").partition("error: ")[2]
+        ours, theirs = _bare(stop.engine_message or ""), _bare(said)
         return (
             stop.phase == "argparse" and bool(ours) and (ours.startswith(theirs) or theirs.startswith(ours))
         )
     step = next((s for s in load_program("sglang", version).program.steps if s.id == stop.id), None)
-    if step is None:
-        return False
-    said = any(_flat_text(text) in _flat_text(message) for text in step.engine_says) if message else True
-    where = (row.get("where") or "").split(":")[0].removeprefix("sglang/")
-    file = step.source.split("::")[0].removeprefix("sglang/")
-    return said and bool(step.engine_says or not message) and (not file or not where or where.endswith(file))
+    return step is not None and same_guard(row, step, version)
 
 
 def _bare(text: str) -> str:
     return re.sub(r"['\"\s]", "", text)
-
-
-def _flat_text(text: str) -> str:
-    return re.sub(r"\s+", " ", text)
 
 
 def _told(row: dict[str, Any]) -> str:

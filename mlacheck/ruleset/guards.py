@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from mlacheck.data import load_json
 from mlacheck.frozen import frozen
+from mlacheck.ruleset.wording import says
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from mlacheck.ruleset.program import Step
-
-# A rule's text must share this much with a guard's message where neither holds the other.
-_SHARED: Final = 0.6
 
 
 @frozen
@@ -69,16 +67,16 @@ def guards_in(data: dict[str, Any], version: str) -> Iterator[Guard]:
         only = {name: tuple(entry.get(name, ())) for name in ("backends", "architectures")}
         for symbol, rows in entry["guards"].items():
             seen: dict[str, int] = {}
-            for kind, says, names, *spans in rows:
+            for kind, words, names, *spans in rows:
                 digest = digest_at(spans, version, versions)
                 if digest is None:
                     continue
-                slug = _slug(kind, says)
+                slug = _slug(kind, words)
                 number = seen.get(slug, 0)
                 seen[slug] = number + 1
                 reads = tuple(name.rstrip("!") for name in names)
                 needs = tuple(name[:-1] for name in names if name.endswith("!"))
-                yield Guard(file, symbol, kind, says, number, digest, reads, needs, area, phase, **only)
+                yield Guard(file, symbol, kind, words, number, digest, reads, needs, area, phase, **only)
 
 
 def digest_at(spans: Sequence[str], version: str, versions: Sequence[str]) -> str | None:
@@ -100,40 +98,6 @@ def models(step: Step, guard: Guard) -> bool:
         and any(not symbol or f".{symbol}." in f".{guard.symbol}." for symbol in symbols.split(", "))
         and any(says(text, guard.says) for text in step.engine_says or ("",))
     )
-
-
-def says(text: str, template: str) -> bool:
-    """Tell whether a text can stand in a message made from a template, which may have been cut short.
-
-    No text is the message of a guard without one; a template that is nothing but a value may say anything.
-    """
-    text, template = _flat(text), _flat(template)
-    if not template or not text:
-        return not template and not text
-    if text in template or template == "{}":
-        return True
-    # Filled-in values may stand in the text: what lies between them has to be there, in order.
-    pieces = [piece for piece in template.split("{}") if piece.strip()]
-    found = position = 0
-    for piece in pieces:
-        for part in (piece, piece.strip()):
-            at = text.find(part, position)
-            if at >= 0:
-                found += len(part)
-                position = at + len(part)
-                break
-    tail = _overlap(template, text)
-    return max(found, tail) >= _SHARED * min(len(text), len(template.replace("{}", "")))
-
-
-def _overlap(template: str, text: str) -> int:
-    """Give how much of the template's end begins the text: the recorded message was cut there."""
-    longest = min(len(template), len(text))
-    return next((size for size in range(longest, 0, -1) if template.endswith(text[:size])), 0)
-
-
-def _flat(text: str) -> str:
-    return re.sub(r"\s+", " ", text).strip()
 
 
 def modelled(steps: Iterable[Step], found: Iterable[Guard]) -> dict[str, tuple[str, ...]]:

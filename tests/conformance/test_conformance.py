@@ -83,5 +83,20 @@ def test_the_replay_notices_a_wrong_verdict_a_wrong_value_and_a_wrong_reason(con
     assert counts(flipped(row) for row in refused)["false alarm"] == len(refused)
     wrong = [row | {"message": "error: made up", "where": "nowhere.py:1"} for row in refused]
     assert counts(wrong)["wrong reason"] == len(refused)
+    raised = [row for row in refused if row.get("function")]
+    assert raised
+    for change in ({"where": "sglang/srt/other.py:1"}, {"function": "other"}, {"message": "made up"}):
+        assert counts(row | change for row in raised)["wrong reason"] == len(raised)
     wrong = [row | {"resolved": {**row["resolved"], "page_size": -1}} for row in accepted]
     assert counts(wrong)["wrong value"] == len(accepted)
+
+
+def test_the_guard_that_fired_is_told_by_file_function_and_message(conformance):
+    from fired import fired  # a tool, on the path of these tests only
+
+    version = FILES[-1].name.removesuffix(".jsonl.gz")
+    told = [fired(row, version) for row in conformance.rows_of(FILES[-1]) if row.get("function")]
+    found = [one for one in told if one]
+    assert len(found) >= 0.6 * len(told) > 100
+    # One place, one message: seldom could two guards of one function have said it.
+    assert sum(len(one) == 1 for one in found) >= 0.9 * len(found)
