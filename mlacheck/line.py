@@ -162,6 +162,8 @@ class Line:
         self.facts.update(self.around.model_facts(prefix, model))
         if model is not None:
             self.origins[prefix] = model.origin
+            if model.assumption is not None:
+                self.assumptions.append(model.assumption)
         return model
 
     def _given(self, dest: str) -> object:

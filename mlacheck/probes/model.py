@@ -50,6 +50,18 @@ class ModelConfig:
         return bool(self.config.get("auto_map"))
 
     @property
+    def assumption(self) -> str | None:
+        """Say what is taken for granted of a model whose own config was not read."""
+        if not self.source:
+            return None
+        said = []
+        if self.ref.rstrip("/").rsplit("/", 1)[-1].lower() != self.name.rsplit("/", 1)[-1].lower():
+            said.append(f"{_shown(self.ref)} is judged by the config of {self.name}")
+        if self.certainty == "plausible":
+            said.append(f"the config of {self.name} is derived, not read ({self.source})")
+        return "; ".join(said) or None
+
+    @property
     def hf_quant_config(self) -> Mapping[str, Any] | None:
         """Give modelopt's own quantization file."""
         return self.config.get("hf_quant_config")
@@ -228,7 +240,7 @@ def _unknown(ref: str, index: Mapping[str, str]) -> ModelProblem:
         )
     else:
         message = (
-            f"{_shown(ref)} is neither a path, nor in the local Hugging Face cache, nor in the catalogue"
+            f"unknown model {_shown(ref)}: neither a path, nor in the local Hugging Face cache, nor in the catalogue"
         )
         hint = f"did you mean {{}}? else {HOW_TO_SUPPLY}" if suggestions else HOW_TO_SUPPLY
     names = " or ".join(suggestions)
