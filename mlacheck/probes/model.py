@@ -239,9 +239,8 @@ def _unknown(ref: str, index: Mapping[str, str]) -> ModelProblem:
             f"if it holds a model that is known, {{}}; else {HOW_TO_SUPPLY}" if suggestions else HOW_TO_SUPPLY
         )
     else:
-        message = (
-            f"unknown model {_shown(ref)}: neither a path, nor in the local Hugging Face cache, nor in the catalogue"
-        )
+        known = "neither a path, nor in the local Hugging Face cache, nor in the catalogue"
+        message = f"unknown model {_shown(ref)}: {known}"
         hint = f"did you mean {{}}? else {HOW_TO_SUPPLY}" if suggestions else HOW_TO_SUPPLY
     names = " or ".join(suggestions)
     hint = hint.replace("{}", f"--model {names}" if is_path else names)

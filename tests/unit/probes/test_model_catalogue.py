@@ -118,7 +118,9 @@ def assumption(ref: str) -> str | None:
 
 def test_a_model_that_stands_in_for_another_is_named() -> None:
     said = assumption("Qwen/Qwen3-30B-A3B-Thinking-2507")
-    assert said == "Qwen/Qwen3-30B-A3B-Thinking-2507 is judged by the config of Qwen/Qwen3-30B-A3B-Instruct-2507"
+    assert (
+        said == "Qwen/Qwen3-30B-A3B-Thinking-2507 is judged by the config of Qwen/Qwen3-30B-A3B-Instruct-2507"
+    )
     assert assumption("deepseek-v3") is None
     assert assumption("deepseek-ai/DeepSeek-V3/") is None
 
