@@ -341,7 +341,7 @@ def test_a_closed_pipe_is_no_traceback():
     ("words", "said"),
     [
         (("--model", "./no/such/folder"), "--model: ./no/such/folder does not exist on this machine"),
-        (("--model", "nobody/knows-this"), "--model: nobody/knows-this is neither a path"),
+        (("--model", "nobody/knows-this"), "--model: unknown model nobody/knows-this: neither a path"),
         (("--model", "deepseek-ai/DeepSek-V3"), "did you mean deepseek-ai/DeepSeek-V3"),
         (("--gpu", "h2000"), "--gpu: "),
         (("--engine-version", "five"), "--engine-version: sglang version 'five' cannot be read"),
