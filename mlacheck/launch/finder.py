@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from mlacheck.launch.programs import (
     CONTAINERS,
+    MENTIONS,
     MODULES,
     QUOTES_ONLY,
+    RUNNERS,
     RUNS_STRINGS,
+    SCRIPTS,
     SERVER_IMAGES,
     SERVERS,
     SHELLS,
@@ -18,15 +21,17 @@ from mlacheck.launch.programs import (
     Module,
     basename,
     container_options,
+    image_module,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mlacheck.launch.expansion import Field
+    from mlacheck.launch.piece import Field
 
 ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=")
 _TRANSPARENT: Final = frozenset({"nohup", "exec", "setsid", "time", "command", "nice", "ionice", "stdbuf"})
+_OPTION: Final = re.compile(r"--?[A-Za-z][A-Za-z-]*=")
 _ENV_VALUES: Final = frozenset({"-u", "--unset", "-C", "--chdir"})
 
 
@@ -62,6 +67,8 @@ class Hit:
     module: Module | None = None
     argv_at: int = 0
     string_at: int | None = None
+    string_from: int = 0  # where in that word the string starts
+    guess: bool = False  # the string may be something else than a command
     not_runnable: int | None = None
     image: str | None = None
     image_at: int | None = None
@@ -79,6 +86,9 @@ class _Scan:
         while at < len(self.words):
             word = self.words[at]
             name = basename(word)
+            if program and name in RUNNERS and self.words[at + 1 : at + 2] == ["run"]:
+                at += 2
+                continue
             if program and name in QUOTES_ONLY:
                 return None
             if self._entry(at):
@@ -107,8 +117,18 @@ class _Scan:
                 self.hit.string_at = at
                 return self.hit
             strings |= program and name in RUNS_STRINGS
-            program = program and name in _TRANSPARENT
+            program = program and (name in _TRANSPARENT or bool(self.fields[at].unknown))
             at += 1
+        return self._argument()
+
+    def _argument(self) -> Hit | None:
+        """Find a whole command in one word, the argument of a program that is not known."""
+        for at, word in enumerate(self.words[1:], 1):
+            if (" " in word or "\n" in word) and any(mark in word for mark in MENTIONS):
+                match = _OPTION.match(word)
+                self.hit.string_at, self.hit.guess = at, True
+                self.hit.string_from = match.end() if match else 0
+                return self.hit
         return None
 
     def _entry(self, at: int) -> bool:
@@ -121,6 +141,9 @@ class _Scan:
             module, argv_at = word[2:], at + 1
         if module in MODULES:
             self.hit.module, self.hit.argv_at = MODULES[module], argv_at
+            return True
+        if at and (script := next((one for one in SCRIPTS if word.endswith(one)), None)):
+            self.hit.module, self.hit.argv_at = MODULES[SCRIPTS[script]], at + 1
             return True
         if module in SERVERS:
             if "." in module and self.words[at + 2 : at + 3] == ["serve"]:
@@ -175,7 +198,8 @@ class _Scan:
         after = options.image_at + 1
         if options.entrypoint is None:
             repository = (self.hit.image or "").removeprefix("docker.io/").split("@")[0].split(":")[0]
-            module = SERVER_IMAGES.get(repository)
+            flags = self.words[after : after + 1] and self.words[after].startswith("--")
+            module = SERVER_IMAGES.get(repository) or (image_module(repository) if flags else None)
             if module is not None:
                 self.hit.module, self.hit.argv_at = module, after
             return module is not None

@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import frozen
-from mlacheck.launch.finder import Environment
 
 if TYPE_CHECKING:
     from mlacheck.launch.command import Source, Wrapper
-    from mlacheck.launch.expansion import Field
-    from mlacheck.launch.lexer import Origin
+    from mlacheck.launch.piece import Field
 
 DASHES: Final = ("\u2010", "\u2011", "\u2012", "\u2013", "\u2014", "\u2212")
 
 
 @frozen
-class Frame:
-    """Where a text stands: its places, and the shells around it."""
+class Surroundings:
+    """What the file around a command says of it."""
 
-    origin: Origin
+    image: str | None = None
+    gpu: str | None = None
+    gpu_count: int | None = None
+    nodes: int | None = None
+    label: str = ""
+
+
+@frozen
+class Frame:
+    """Where a text stands: the shells around it, and what the file says of it."""
+
     wrappers: tuple[Wrapper, ...] = ()
-    env: Environment = field(default_factory=Environment)
     image: str | None = None
     source: Source | None = None  # of the outermost statement
     text: str | None = None
-    live: tuple[tuple[int, int, str], ...] = ()  # what an outer shell has put in: start, end, its name
+    around: Surroundings = Surroundings()
+    # The text may be no command at all: only what plainly is one counts, and nothing is said of the rest.
+    guess: bool = False
+    # The commands stand in a file, as opposed to a text that is a command.
+    file_kind: str = ""
 
 
 @dataclass(slots=True)
@@ -38,6 +49,7 @@ class Line:
     suffix: tuple[str, ...] = ()
     setup: tuple[tuple[str, ...], ...] = ()
     text: str = ""
+    span: tuple[int, int] = (-1, -1)
 
 
 def is_flag(text: str) -> bool:

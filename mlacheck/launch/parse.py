@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import replace
 from mlacheck.launch.command import Document, LaunchProblem, LaunchResult
-from mlacheck.launch.expansion import Field, quote
 from mlacheck.launch.finder import ASSIGNMENT, Environment
 from mlacheck.launch.frame import Frame, Line
-from mlacheck.launch.lexer import Origin
+from mlacheck.launch.piece import Field, Lines, Piece, Pieces, document
+from mlacheck.launch.quoting import quote
 from mlacheck.launch.reader import Reader
 
 if TYPE_CHECKING:
@@ -30,22 +30,18 @@ def parse_text(
     column: int = 1,
 ) -> LaunchResult:
     """Find the launch commands in shell text; `line` and `column` say where the text starts in its file."""
-    origin = Origin(text, line, column)
-    problem = _unreadable(text, origin)
+    lines = Lines(text, line, column)
+    problem = unreadable(text, lines)
     if problem is not None:
         return LaunchResult(problems=(problem,), document=Document(text, file))
-    text = text.replace("\r\n", "\n")
-    reader = Reader(default_engine, file)
+    reader = Reader(default_engine, file, lines)
     try:
-        reader.text(text, Frame(Origin(text, line, column)))
+        reader.text(document(text), Frame())
     except RecursionError:
         reader.problem(
-            "nested-too-deep",
-            "expansions stand inside each other too deep",
-            "write the command plainly",
-            (line, column),
+            "nested-too-deep", "expansions stand inside each other too deep", "write the command plainly", 0
         )
-    return replace(_result(reader, (line, column)), document=Document(text, file))
+    return replace(_result(reader), document=Document(text, file))
 
 
 def parse_bytes(data: bytes, *, default_engine: str = "sglang", file: str | None = None) -> LaunchResult:
@@ -58,7 +54,7 @@ def parse_bytes(data: bytes, *, default_engine: str = "sglang", file: str | None
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8", "replace")
-        place = Origin(before).place(len(before))
+        place = Lines(before).place(len(before))
         message = f"byte 0x{data[error.start]:02x} is not UTF-8"
         return LaunchResult(
             problems=(LaunchProblem("not-text", message, "convert the text to UTF-8", *place),)
@@ -73,43 +69,48 @@ def parse_argv(
     if len(argv) == 1 and any(char.isspace() for char in argv[0]):  # a whole command in one word
         return parse_text(argv[0], default_engine=default_engine, file=file)
     text = " ".join(map(quote, argv))
-    problem = _unreadable(text, Origin(text))
+    lines = Lines(text)
+    problem = unreadable(text, lines)
     if problem is not None:
         return LaunchResult(problems=(problem,))
     fields: list[Field] = []
     at = 0
     for word in argv:
         raw = quote(word)
-        quoted = raw != word
-        fields.append(Field(word, at, raw, segments=((0, at + quoted, True),)))
+        exact = raw == word
+        pieces = (Piece(word, at + (not exact), exact="'" not in word),) if word else ()
+        fields.append(Field(pieces, at, at + len(raw), at, raw))
         at += len(raw) + 1
     assignments: list[tuple[str, Field]] = []
     while fields and (match := ASSIGNMENT.match(fields[0].text)):
         whole = fields.pop(0)
-        value = Field(
-            whole.text[match.end() :], whole.start, f"{match.group()}{quote(whole.text[match.end() :])}"
+        value = whole.text[match.end() :]
+        given = tuple(Pieces(whole.pieces).cut(match.end(), len(whole.text)))
+        assignments.append(
+            (match.group(1), Field(given, place=whole.place, raw=match.group() + quote(value)))
         )
-        assignments.append((match.group(1), value))
-    reader = Reader(default_engine, file)
+    reader = Reader(default_engine, file, lines)
     if fields:
-        reader.line(Line(assignments, fields, text=text), Environment(), Frame(Origin(text)))
-    return _result(reader, (1, 1))
+        line = Line(assignments, fields, text=text, span=(0, len(text)))
+        reader.line(line, Environment(), None, Frame())
+    return replace(_result(reader), document=Document(text, file))
 
 
-def _unreadable(text: str, origin: Origin) -> LaunchProblem | None:
+def unreadable(text: str, lines: Lines) -> LaunchProblem | None:
+    """Say why a text cannot be read at all, None when it can."""
     if len(text) > MOST_CHARACTERS:
         return _too_large(len(text))
     if "\0" in text:
-        place = origin.place(text.index("\0"))
+        place = lines.place(text.index("\0"))
         return LaunchProblem(
             "not-text", "the input holds a NUL byte: it is not text", "give a text file", *place
         )
     surrogate = next((at for at, char in enumerate(text) if "\ud800" <= char <= "\udfff"), None)
     if surrogate is not None:
-        place = origin.place(surrogate)
+        place = lines.place(surrogate)
         return LaunchProblem("not-text", "the input is not UTF-8", "convert the text to UTF-8", *place)
     if not text.strip():
-        return LaunchProblem("empty", "the input is empty", f"give {_FORMS}", *origin.place(0))
+        return LaunchProblem("empty", "the input is empty", f"give {_FORMS}", *lines.place(0))
     return None
 
 
@@ -121,16 +122,15 @@ def _too_large(size: int) -> LaunchProblem:
     )
 
 
-def _result(reader: Reader, start: tuple[int, int]) -> LaunchResult:
+def _result(reader: Reader) -> LaunchResult:
     if not reader.commands and not any(problem.level == "error" for problem in reader.problems):
         seen = reader.seen
+        at = 0 if seen is None else seen.place
         if seen is None:
-            what, place = "the input holds no launch command", start
+            what = "the input holds no launch command"
         elif seen.unknown:
             what = f"the command is in {seen.text}, whose value the text does not settle"
-            place = reader.seen_at
         else:
             what = f"the input holds no launch command: `{seen.text}` starts no engine that is known here"
-            place = reader.seen_at
-        reader.problem("no-launch-command", what, f"give {_FORMS}", place)
-    return LaunchResult(tuple(reader.commands), tuple(reader.problems))
+        reader.problem("no-launch-command", what, f"give {_FORMS}", at)
+    return LaunchResult(reader.finish(), tuple(reader.problems))

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mlacheck.launch.piece import Field
 
 SHELLS: Final = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash"})
 CONTAINERS: Final = frozenset({"docker", "podman", "nerdctl"})
@@ -53,8 +59,57 @@ QUOTES_ONLY: Final = frozenset(
         "set",
         "sleep",
         "wait",
+        "log",
+        "log_info",
+        "info",
+        "warn",
+        "error",
+        "err",
+        "die",
+        "fail",
+        "usage",
+        "print",
+        "msg",
+        "say",
+        "note",
+        "debug",
+        "logger",
+        "tee",
+        "xargs",
+        "help2man",
+        "apk",
+        "yum",
+        "dnf",
+        "brew",
+        "poetry",
+        "pipenv",
+        "pixi",
+        "micromamba",
+        "mamba",
     }
 )
+# `PROGRAM run COMMAND...`; everything else that they do launches nothing.
+RUNNERS: Final = frozenset(
+    {"uv", "conda", "poetry", "pipenv", "pixi", "micromamba", "mamba", "pdm", "hatch", "rye"}
+)
+# A text without any of these holds no launch command.
+MENTIONS: Final = ("sglang", "vllm")
+# Programs that run another one; what stands before an entry point in a text that may be prose.
+_LAUNCHERS: Final = re.compile(
+    r"(?:python|pypy)[0-9.]*|env|nohup|exec|setsid|time|command|nice|ionice|stdbuf|sudo|srun|mpirun|mpiexec|torchrun|"
+    r"numactl|taskset|nsys|ncu|docker|podman|nerdctl|apptainer|singularity|kubectl|ssh|uv|conda|poetry|pipenv|pixi|"
+    r"micromamba|mamba|timeout|unbuffer|catchsegv|gdb|strace|perf|rlwrap|ray|accelerate|deepspeed|sglang|vllm|"
+    r"bash|sh|\{|\("
+)
+
+
+def starts_program(fields: Sequence[Field]) -> bool:
+    """Tell whether a text that may be prose starts like a command."""
+    first = next((field for field in fields if not re.match(r"[A-Za-z_]\w*=", field.text)), None)
+    if first is None:
+        return True
+    return bool(first.unknown) or _LAUNCHERS.fullmatch(basename(first.text)) is not None
+
 
 _DOCKER_VALUES: Final = frozenset(
     {
@@ -178,6 +233,11 @@ MODULES: Final = {
     "vllm.entrypoints.openai.api_server": Module("vllm", "vllm.entrypoints.openai.api_server"),
     "dynamo.vllm": Module("vllm", "dynamo.vllm"),
 }
+# The same entry points by the path of their file.
+SCRIPTS: Final = {
+    "sglang/launch_server.py": "sglang.launch_server",
+    "vllm/entrypoints/openai/api_server.py": "vllm.entrypoints.openai.api_server",
+}
 # `PROGRAM serve`, also as `python -m MODULE serve`.
 SERVERS: Final = {
     "sglang": Module("sglang", "sglang serve"),
@@ -187,6 +247,14 @@ SERVERS: Final = {
 POSITIONAL_MODEL: Final = {"sglang serve": "--model-path", "vllm serve": "--model"}
 # Images whose own entry point is a server: only its arguments follow the image.
 SERVER_IMAGES: Final = {"vllm/vllm-openai": Module("vllm", "vllm serve")}
+
+
+def image_module(repository: str) -> Module | None:
+    """Give the server that an image runs when it gets only flags, by the image's name."""
+    name = basename(repository)
+    if "sglang" in name:
+        return MODULES["sglang.launch_server"]
+    return Module("vllm", "vllm serve") if "vllm" in name else None
 
 
 @frozen

@@ -1,77 +1,285 @@
-"""Read launch commands out of shell text, statement by statement, keeping track of the variables it sets."""
+"""Read launch commands out of shell text: from a simple command to the command of an engine."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import replace
 from mlacheck.launch.command import LaunchCommand, LaunchProblem, Source, Word, Wrapper
 from mlacheck.launch.finder import Environment, Hit, find
 from mlacheck.launch.frame import DASHES, Frame, Line, is_flag
-from mlacheck.launch.lexer import LexError, Origin, tokenize
-from mlacheck.launch.programs import POSITIONAL_MODEL, Module
-from mlacheck.launch.script import Script
-from mlacheck.launch.statement import group
+from mlacheck.launch.piece import Field, Lines, Piece, Pieces
+from mlacheck.launch.plain import plain_words
+from mlacheck.launch.programs import MENTIONS, POSITIONAL_MODEL, Module, starts_program
+from mlacheck.launch.quoting import quote
 
 if TYPE_CHECKING:
-    from mlacheck.launch.expansion import Field
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tree_sitter import Node
+
+    from mlacheck.launch.shell.script import Script
+    from mlacheck.launch.shell.state import State
+    from mlacheck.launch.shell.syntax import Syntax
+    from mlacheck.launch.shell.world import Guard, Value
 
 _DEEPEST: Final = 4  # strings inside strings
+_MOST_STATEMENTS: Final = 20_000
 _LOOK_ALIKES: Final = "\u00a0\u200b\u2028\ufeff\u201c\u201d\u2018\u2019"
+_LOOSE_END: Final = re.compile(r"(?:[ \t\n]*\\\n)+[ \t\n]*\Z|\\\Z")
 _CHOOSE_LLM: Final = frozenset({"auto", "llm"})
+_ASKS_ONLY: Final = frozenset({"-h", "--help", "--version", "-v"})
 
 
 class Reader:
-    """Collects the commands and problems of one text."""
+    """Collects the commands and problems of one document."""
 
-    def __init__(self, default_engine: str, file: str | None) -> None:
-        self.default_engine, self.file = default_engine, file
+    def __init__(
+        self,
+        default_engine: str,
+        file: str | None,
+        lines: Lines,
+        *,
+        whole: bool = True,
+        env: Mapping[str, str] | None = None,
+        readers: Mapping[str, Callable[[Reader, Pieces, Frame], None]] | None = None,
+    ) -> None:
+        self.default_engine, self.file, self.lines = default_engine, file, lines
+        self.whole = whole  # the text is a command, so flags alone are one too
+        self.env = dict(env or {})  # what the caller's environment is known to hold
+        self.readers = dict(readers or {})  # of texts that are generated, by their kind
         self.commands: list[LaunchCommand] = []
         self.problems: list[LaunchProblem] = []
         self.seen: Field | None = None  # the first word that is not a launch, for the message
-        self.seen_at = (1, 1)
+        self.called: set[tuple[int, int]] = set()
+        self._syntaxes: list[Syntax] = []  # kept, so that their ids stay theirs
+        self._read: set[tuple[int, int, int]] = set()
+        self._functions: list[tuple[Script, Node]] = []
+        self._points: dict[object, int] = {}
+        self._labels: dict[tuple[int, int], str] = {}
+        self._guards: list[Guard] = []  # of the commands, in their order
+        self._steps = 0
+        self._depth = 0
+        self._keep: list[object] = []
+        self.consumed: set[str] = set()  # variables that were read by a command that launches nothing
 
-    def problem(self, kind: str, message: str, hint: str, at: tuple[int, int], level: str = "error") -> None:
-        """Record a problem."""
-        self.problems.append(LaunchProblem(kind, message, hint, *at, level=level))
+    def problem(self, kind: str, message: str, hint: str, at: int, level: str = "error") -> None:
+        """Record a problem, once."""
+        found = LaunchProblem(kind, message, hint, *self.lines.place(at), level=level)
+        if found not in self.problems:
+            self.problems.append(found)
 
-    def text(self, text: str, frame: Frame) -> None:
+    def source(self, at: int) -> Source:
+        """Give the place of an offset."""
+        return Source(self.file, *self.lines.place(at))
+
+    # Texts.
+
+    def text(self, pieces: Pieces, frame: Frame, state: State | None = None) -> None:
         """Read all statements of a text."""
-        try:
-            statements = group(tokenize(text))
-        except LexError as error:
-            what = "quote" if error.kind == "unbalanced-quote" else "expansion"
-            self.problem(
-                error.kind,
-                f"the {what} opened by {error.opened} is never closed",
-                f"close the {what}, or put a backslash before the character if it is meant literally",
-                frame.origin.place(error.offset),
-            )
-            return
-        Script(self, text, frame).run(statements)
+        if match := _LOOSE_END.search(pieces.text):
+            pieces = Pieces(pieces.cut(0, match.start()))
+        if not frame.guess or self.mentions(pieces.text):
+            words = plain_words(pieces) if state is None else None
+            if words is not None:
+                text = pieces.text.strip()
+                line = Line([], words, text=text, span=pieces.span(*_trimmed(pieces.text)))
+                self.line(line, Environment(), None, frame)
+                return
+            self._parse(pieces, frame, state)
 
-    def line(self, line: Line, env: Environment, frame: Frame) -> bool:
+    def _parse(self, pieces: Pieces, frame: Frame, state: State | None) -> None:
+        from mlacheck.launch.shell.script import Script  # the parser is for texts that need one
+        from mlacheck.launch.shell.state import State as Fresh  # same
+        from mlacheck.launch.shell.syntax import Syntax  # same
+
+        syntax = Syntax(pieces)
+        self._syntaxes.append(syntax)
+        problem = syntax.problem()
+        if problem is not None and not frame.guess:
+            at = pieces.offset(problem.offset)
+            if problem.kind == "shell-syntax":
+                self.problem(
+                    problem.kind,
+                    f"the shell text cannot be read from {problem.opened!r} on",
+                    "correct the text; `bash -n FILE` says what is wrong with it",
+                    at,
+                )
+            else:
+                what = "quote" if problem.kind == "unbalanced-quote" else "expansion"
+                self.problem(
+                    problem.kind,
+                    f"the {what} opened by {problem.opened} is never closed",
+                    f"close the {what}, or put a backslash before the character if it is meant literally",
+                    at,
+                )
+            if self.whole:
+                return
+        outermost = self._depth == 0
+        self._depth += 1
+        script = Script(self, syntax, state or Fresh(), frame)
+        script.run()
+        if outermost:
+            self._uncalled(script)
+        self._depth -= 1
+
+    def _uncalled(self, script: Script) -> None:
+        """Follow the functions that the text defines and never calls: somebody else does."""
+        for owner, node in self._functions:
+            body = node.child_by_field_name("body")
+            if (id(owner.syntax), node.id) in self.called or body is None:
+                continue
+            self.called.add((id(owner.syntax), node.id))
+            owner.state = script.state.copy()
+            owner.state.words, owner.state.ended = None, False
+            owner.nested = True
+            owner.statement(body)
+        self._functions.clear()
+        self._held(script)
+
+    def _held(self, script: Script) -> None:
+        """Read commands that a variable holds and that this text does not run."""
+        used = {name for command in self.commands for word in command.words for name in word.via}
+        for name, options in script.state.variables.items():
+            if name in used or name in self.consumed:
+                continue
+            for option in options:
+                value = option.value
+                if value is None:
+                    continue
+                frame = replace(script.frame, guess=True)
+                if value.items is not None:
+                    if any(self.mentions(item.text) for item in value.items):
+                        self.words(list(value.items), frame)
+                elif any(self.mentions(piece.text) for piece in value.pieces):
+                    self.text(Pieces(value.pieces), frame)
+
+    def words(
+        self, fields: list[Field], frame: Frame, env: Environment | None = None, text: str = ""
+    ) -> None:
+        """Read an argv that is split already."""
+        line = Line([], fields, text=text or " ".join(field.raw or field.text for field in fields))
+        self.line(line, env or Environment(), None, frame)
+
+    def generated(self, kind: str, pieces: Sequence[Piece], script: Script, *, inherits: bool) -> None:
+        """Read a text that a script writes, as the kind of text that it is."""
+        text = Pieces(pieces)
+        if not self.mentions(text.text) or self._depth > _DEEPEST:
+            return
+        frame = replace(script.frame, wrappers=(), file_kind=kind)
+        if kind == "shell":
+            self.text(text, frame, script.inner_state() if inherits else None)
+        elif kind in self.readers:
+            self._depth += 1
+            self.readers[kind](self, text, frame)
+            self._depth -= 1
+
+    def kind(self, name: str, text: str) -> str:
+        """Tell what a file that a script writes holds."""
+        if re.search(r"\.(sh|bash|slurm|sbatch|sub|job)$", name) or re.match(r"#!.*\b(ba|z|k|da)?sh\b", text):
+            return "shell"
+        if re.search(r"\.ya?ml$", name):
+            return "yaml"
+        if name.endswith(".py") or re.match(r"#!.*\bpython", text):
+            return "python"
+        return "shell" if name.startswith("$") or "." not in name.rsplit("/", 1)[-1] else ""
+
+    # What scripts ask.
+
+    def mentions(self, text: str) -> bool:
+        """Tell whether a text may hold a launch command."""
+        return any(mark in text for mark in MENTIONS)
+
+    def once(self, syntax: Syntax, node: Node) -> bool:
+        """Tell whether a node is met for the first time."""
+        key = (id(syntax), node.start_byte, node.end_byte)
+        if key in self._read:
+            return False
+        self._read.add(key)
+        return True
+
+    def exhausted(self) -> bool:
+        """Count statements; too many of them are not followed."""
+        self._steps += 1
+        if self._steps == _MOST_STATEMENTS:
+            self.problem(
+                "too-long",
+                f"the text has more than {_MOST_STATEMENTS:,} statements to follow; the rest is not read",
+                "give the launch command alone",
+                0,
+            )
+        return self._steps >= _MOST_STATEMENTS
+
+    def defined(self, script: Script, node: Node) -> None:
+        """Note a function."""
+        if self.mentions(script.syntax.source(node)) and self.once(script.syntax, node):
+            self._functions.append((script, node))
+
+    def broken(self, script: Script, node: Node) -> None:
+        """Read the lines of a text that is not shell as a whole, one by one."""
+        syntax = script.syntax
+        start, end = syntax.span(node)
+        if self.whole or not self.mentions(syntax.text[start:end]) or self._depth > _DEEPEST:
+            return
+        at = start
+        for match in re.finditer(r"(?:[^\\\n]|\\[\s\S])+", syntax.text[start:end]):
+            at = start + match.start()
+            if self.mentions(match.group()):
+                pieces = Pieces(syntax.pieces.cut(at, start + match.end()))
+                if plain_words(pieces) is not None or match.end() - match.start() < end - start:
+                    self.text(pieces, replace(script.frame, guess=True), script.state.copy())
+
+    def point(self, text: str, held: object, line: int) -> int:
+        """Give the number of a branching."""
+        for key, number in self._points.items():
+            if key == (text, _identity(held)):
+                return number
+        number = len(self._points)
+        self._points[(text, _identity(held))] = number
+        self._keep.append(held)
+        shown = text if len(text) <= 80 else text[:77] + "..."
+        self._labels[number, 0] = f"line {line}: {shown}"
+        self._labels[number, 1] = f"line {line}: not {shown}"
+        return number
+
+    def label(self, point: int, arm: int, text: str, line: int) -> None:
+        """Name an arm of a branching."""
+        self._labels[point, arm] = f"line {line}: {text}"
+
+    # Lines.
+
+    def finds(self, line: Line) -> bool:
+        """Tell whether a line has an entry point."""
+        return find(line.fields, Environment()) is not None
+
+    def line(self, line: Line, env: Environment, state: State | None, frame: Frame) -> bool:
         """Look for a launch in one simple command; tell whether it was one (or nearly)."""
         before = len(self.problems)
         for name, assigned in line.assignments:
             env.put(name, assigned.text, assigned.unknown)
-        start = line.assignments[0][1].start if line.assignments else line.fields[0].start
-        place = frame.origin.place(start)
-        source = frame.source or Source(self.file, *place)
+        first = line.assignments[0][1] if line.assignments else line.fields[0]
+        source = frame.source or self.source(first.place)
         hit = find(line.fields, env)
         if hit is None:
+            if frame.guess:
+                return False
             flags = line.fields
-            if frame.wrappers or not is_flag(flags[0].text):
+            elided = flags[0].text == "..." and len(flags) > 1
+            if frame.wrappers or not self.whole or not is_flag(flags[elided].text):
                 if self.seen is None:
-                    self.seen, self.seen_at = flags[0], frame.origin.place(flags[0].start)
+                    self.seen = flags[0]
+                self.consumed.update(name for field in flags for name in field.via)
                 return False
             hit = Hit(module=Module(self.default_engine, "flags"))
+        if frame.guess and not _plain_launch(line, hit):
+            return False
         for index in hit.env_files:
             self.problem(
                 "env-file-not-read",
                 f"the variables in {line.fields[index].text} are not known",
                 "give the ones that matter with --env NAME=VALUE",
-                frame.origin.place(line.fields[index].start),
+                line.fields[index].place,
                 "info",
             )
         if hit.not_runnable is not None:
@@ -80,49 +288,84 @@ class Reader:
                 "not-runnable-module",
                 f"python -m {module.text} cannot be run: the package has no __main__",
                 f"use `{module.text} serve ...`",
-                frame.origin.place(module.start),
+                module.place,
             )
             return True
         if hit.string_at is not None:
             found = len(self.commands)
-            self._string(line, hit, env, replace(frame, source=source, text=frame.text or line.text))
+            inner = replace(frame, source=source, text=frame.text or line.text)
+            self._string(line, hit, env, state, inner)
             return len(self.commands) > found or len(self.problems) > before
-        self._command(line, hit, env, frame, source)
+        self._command(line, hit, env, state, frame, source)
         return True
 
-    def _string(self, line: Line, hit: Hit, env: Environment, frame: Frame) -> None:
+    def _string(self, line: Line, hit: Hit, env: Environment, state: State | None, frame: Frame) -> None:
         script = line.fields[hit.string_at or 0]
         if len(frame.wrappers) >= _DEEPEST:
             self.problem(
                 "nested-too-deep",
                 f"the command stands in more than {_DEEPEST} strings inside each other",
                 "give the innermost command on its own",
-                frame.origin.place(script.start),
+                script.place,
             )
             return
-        raws = [*(f.raw for _, f in line.assignments), *(f.raw for f in line.fields)]
+        raws = [*(f.raw for _, f in line.assignments), *(f.raw or quote(f.text) for f in line.fields)]
         cut = len(line.assignments) + (hit.string_at or 0)
         wrapper = Wrapper(tuple(raws[:cut]), (*raws[cut + 1 :], *line.suffix), line.setup, script.live)
-        self.text(
-            script.text,
-            Frame(
-                frame.origin.inner(script.segments),
-                (*frame.wrappers, wrapper),
-                env.copy(),
-                hit.image or frame.image,
-                frame.source,
-                frame.text,
-                script.live_spans,
-            ),
+        inner = replace(
+            frame,
+            wrappers=(*frame.wrappers, wrapper),
+            image=hit.image or frame.image,
+            guess=frame.guess or hit.guess,
         )
+        pieces = list(script.pieces)
+        if hit.string_from:
+            pieces = Pieces(pieces).cut(hit.string_from, len(Pieces(pieces).text))
+        if hit.guess and not self.mentions(script.text):
+            self.consumed.update(script.via)
+            return
+        self._parse(Pieces(pieces), inner, self._inherited(env, state))
 
-    def _command(self, line: Line, hit: Hit, env: Environment, frame: Frame, source: Source) -> None:
+    def _inherited(self, env: Environment, state: State | None) -> State:
+        """Give the state of a shell that is started with an environment."""
+        from mlacheck.launch.shell.state import State as Fresh  # the parser is for texts that need one
+        from mlacheck.launch.shell.world import Option, Value, always  # same
+
+        inner = Fresh()
+        if state is not None:
+            inner.guard, inner.depth = state.guard, state.depth
+        for name, value in env.values.items():
+            held = state.variables.get(name) if state is not None else None
+            same = held is not None and len(held) == 1 and held[0].value is not None
+            inner.variables[name] = (
+                held
+                if same and held is not None and _text(held[0].value) == value
+                else always(Value((Piece(value),) if value else ()))
+            )
+        for name, unknown in env.unknown.items():
+            held = state.variables.get(name) if state is not None else None
+            inner.variables[name] = (
+                held
+                if held is not None and len(held) > 1
+                else (Option(frozenset(), Value((Piece("${" + name + "}", names=unknown),))),)
+            )
+        inner.exported = {*env.values, *env.unknown}
+        return inner
+
+    def _command(
+        self, line: Line, hit: Hit, env: Environment, state: State | None, frame: Frame, source: Source
+    ) -> None:
         module = hit.module
         if module is None:
             return
-        prefix = [f.raw for _, f in line.assignments] + [f.raw for f in line.fields[: hit.argv_at]]
-        given = [f for f in line.fields[hit.argv_at :] if not (f.text == "..." and module.entry == "flags")]
-        words = [_word(f, frame.origin) for f in given]
+        fields = line.fields
+        prefix = [f.raw for _, f in line.assignments] + [
+            f.raw or quote(f.text) for f in fields[: hit.argv_at]
+        ]
+        given = [f for f in fields[hit.argv_at :] if not (f.text == "..." and module.entry == "flags")]
+        words = [self._word(f) for f in given]
+        if any(word.text in _ASKS_ONLY for word in words) and not self.whole:
+            return
         for word in words:
             self._pasted(word)
         if module.entry == "sglang serve":
@@ -135,22 +378,68 @@ class Reader:
         named = any(word.text.partition("=")[0] in ("--model-path", "--model") for word in words)
         if flag and words and not words[0].text.startswith("-") and not (words[0].splits and named):
             words.insert(0, Word(flag, words[0].line, words[0].column, implied=True))
-        self.commands.append(
-            LaunchCommand(
-                engine=module.engine,
-                entry=module.entry,
-                words=tuple(words),
-                prefix=tuple(prefix),
-                env=env.values,
-                unknown_env=env.unknown,
-                image=hit.image or frame.image,
-                text=frame.text or line.text,
-                source=source,
-                suffix=line.suffix,
-                setup=line.setup,
-                wrappers=frame.wrappers,
-                image_at=None if hit.image_at is None else hit.image_at + len(line.assignments),
-            ),
+        around = frame.around
+        command = LaunchCommand(
+            engine=module.engine,
+            entry=module.entry,
+            words=tuple(words),
+            prefix=tuple(prefix),
+            env=env.values,
+            unknown_env=env.unknown,
+            image=hit.image or frame.image or around.image,
+            text=frame.text or line.text,
+            source=source,
+            suffix=line.suffix,
+            setup=line.setup,
+            wrappers=frame.wrappers,
+            image_at=None if hit.image_at is None else hit.image_at + len(line.assignments),
+            start=line.span[0],
+            end=line.span[1],
+            gpu=around.gpu,
+            gpu_count=around.gpu_count,
+            nodes=around.nodes,
+            label=around.label,
+            assumed=tuple(dict.fromkeys(one for field in given for one in field.assumed)),
+        )
+        self._add(command, state.guard if state is not None else frozenset())
+
+    def _add(self, command: LaunchCommand, guard: Guard) -> None:
+        """Add a command, unless it is the same one met on another way."""
+        for at, other in enumerate(self.commands):
+            if other.source == command.source and other == command:
+                self._guards[at] &= guard
+                return
+        self.commands.append(command)
+        self._guards.append(guard)
+
+    def finish(self) -> tuple[LaunchCommand, ...]:
+        """Give the commands, each that stands for others of the same place with the branches it takes."""
+        places: dict[tuple[object, int], list[int]] = {}
+        for at, command in enumerate(self.commands):
+            places.setdefault((command.source, command.start), []).append(at)
+        named = list(self.commands)
+        for group in places.values():
+            if len(group) < 2:
+                continue
+            common = frozenset.intersection(*(self._guards[at] for at in group))
+            for at in group:
+                told = sorted(self._guards[at] - common)
+                variant = tuple(self._labels.get(each, f"branch {each[1] + 1}") for each in told)
+                named[at] = replace(self.commands[at], variant=variant)
+        return tuple(named)
+
+    def _word(self, field: Field) -> Word:
+        return Word(
+            field.text,
+            *self.lines.place(field.place),
+            field.unknown,
+            field.splits,
+            field.raw,
+            start=field.start,
+            end=field.end,
+            via=field.via,
+            style=field.style,
+            within=field.within,
         )
 
     def _server_type(self, words: list[Word], prefix: list[str]) -> list[Word] | None:
@@ -170,7 +459,7 @@ class Reader:
             else:
                 kept.append(word)
             if kind is not None and not kind.unknown and kind.text not in _CHOOSE_LLM:
-                self.problem(
+                self._at(
                     "other-server-type",
                     f"--model-type {kind.text} starts another server than the LLM engine",
                     "nothing to check here; leave --model-type out for an LLM",
@@ -185,21 +474,21 @@ class Reader:
         """Name what a copy through a web page or editor does to a command."""
         place = (word.line, word.column)
         if word.raw.startswith(("\\ ", "\\\t")):
-            self.problem(
+            self._at(
                 "broken-continuation",
                 "a blank follows the backslash: the command ends on this line and gets a blank as argument",
                 "remove everything after the backslash",
                 place,
             )
         elif word.text.startswith(DASHES):
-            self.problem(
+            self._at(
                 "look-alike",
                 f"{word.text} starts with U+{ord(word.text[0]):04X}, which is no hyphen",
                 "type the flag with `--`",
                 place,
             )
         elif odd := next((char for char in word.raw if char in _LOOK_ALIKES), None):
-            self.problem(
+            self._at(
                 "look-alike",
                 f"{word.text!r} contains U+{ord(odd):04X}, which a shell takes as a letter",
                 "type a plain blank or quote instead",
@@ -207,10 +496,33 @@ class Reader:
                 "warning",
             )
 
+    def _at(self, kind: str, message: str, hint: str, place: tuple[int, int], level: str = "error") -> None:
+        found = LaunchProblem(kind, message, hint, *place, level=level)
+        if found not in self.problems:
+            self.problems.append(found)
 
-def _word(given: Field, origin: Origin) -> Word:
-    place = origin.place(given.start)
-    start, end = origin.span(given.start, given.start + len(given.raw))
-    if origin.spelled(start, end) != given.raw:
-        start = end = -1
-    return Word(given.text, *place, given.unknown, given.splits, given.raw, start=start, end=end)
+
+def _identity(held: object) -> object:
+    """Tell the variables that a question reads apart by what they are, not by what they equal."""
+    pairs = held if isinstance(held, tuple) else ()
+    return tuple((name, id(options)) for name, options in pairs)
+
+
+def _text(value: Value | None) -> str | None:
+    if value is None or value.items is not None or any(piece.names for piece in value.pieces):
+        return None
+    return "".join(piece.text for piece in value.pieces)
+
+
+def _trimmed(text: str) -> tuple[int, int]:
+    stripped = text.strip()
+    start = text.find(stripped)
+    return start, start + len(stripped)
+
+
+def _plain_launch(line: Line, hit: Hit) -> bool:
+    """Tell whether a line that may be prose is a launch: programs alone before it, flags after it."""
+    if hit.string_at is not None:
+        return True
+    flags = any(field.text.startswith("--") for field in line.fields[hit.argv_at :])
+    return flags and starts_program(line.fields[: hit.argv_at])

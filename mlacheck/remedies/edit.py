@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import frozen, replace
 from mlacheck.launch.command import LaunchCommand, Word
-from mlacheck.launch.expansion import quote
+from mlacheck.launch.quoting import quote
 from mlacheck.ruleset.program import UNSET
 
 if TYPE_CHECKING:

@@ -62,13 +62,13 @@ def edited(text, **edits):
 SAME = [
     "--model-path x --tp 8",
     "A=b C='d e' python3 -m sglang.launch_server --model-path \"$M\" --x $EXTRA > $LOG 2>&1 &",
-    "export A=1; cd /x && B=2 sglang serve m --tp ${TP:-8} | tee log &",
-    "TP=8; sglang serve --model-type llm m --tp $TP",
+    "export A=1; cd /x && B=2 sglang serve m --tp ${TP} | tee log &",
+    "sglang serve --model-type llm m --tp $TP",
     'docker run --gpus all -e A=1 img:1 python3 -m sglang.launch_server --extra \'{"a": "b c"}\'',
     "srun bash -c \"python -m sglang.launch_server --model-path '$MODEL' --node-rank \\$SLURM_PROCID\" &",
     'bash -c \'A="x y" sglang serve m --extra "a b"\'',
     "docker run --entrypoint bash img -c 'vllm serve m --tp 8'",
-    'P=(a b); sglang serve m "${P[@]}"',
+    'sglang serve m "${P[@]}"',
 ]
 
 
@@ -90,11 +90,16 @@ def test_the_line_of_an_edit_reads_as_the_edited_command(text):
     assert render(again) == result.text
 
 
+def test_words_of_variables_are_written_with_their_values():
+    assert edited("TP=8; sglang serve m --tp $TP --n ${N:-1}").text == "sglang serve m --tp 8 --n 1"
+    assert edited('T=$N; sglang serve m --tp $T --n "$T"').text == 'sglang serve m --tp $N --n "$N"'
+
+
 def test_continued_lines_come_out_on_one():
     text = "# why\nsglang serve \\\n  m \\\n  --tp 8 \\\n  --extra a\\\nb\n"
     assert edited(text).text == "sglang serve m --tp 8 --extra ab"
     text = 'P=(a # why\n  b)\nsglang serve m "${P[@]}"'
-    assert edited(text).text == 'P=(a b); sglang serve m "${P[@]}"'
+    assert edited(text).text == "sglang serve m a b"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,271 @@
+"""What the shell's own commands do to its state."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from mlacheck.frozen import replace
+from mlacheck.launch.command import Wrapper
+from mlacheck.launch.finder import ASSIGNMENT
+from mlacheck.launch.piece import Field, Piece
+from mlacheck.launch.shell.heredoc import heredoc_body
+from mlacheck.launch.shell.world import Option, Value, World, open_value, worlds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tree_sitter import Node
+
+    from mlacheck.launch.shell.expand import Expander
+    from mlacheck.launch.shell.heredoc import Heredoc
+    from mlacheck.launch.shell.script import Script
+    from mlacheck.launch.shell.syntax import Syntax
+
+_ENDS: Final = frozenset({"exit", "return", "break", "continue"})
+_READS: Final = frozenset({"read", "mapfile", "readarray", "getopts"})
+_LOCAL: Final = ("local", "declare", "typeset")
+
+
+def scalar(script: Script, node: Node, expander: Expander) -> tuple[str, tuple[Piece, ...]]:
+    """Give name and value of an assignment that holds a text."""
+    name, operator, values = _parts(script.syntax, node)
+    pieces = expander.scalar(values)
+    if operator == "+=":
+        held = expander.variables.read(name)
+        pieces = (*(held.pieces if held is not None else open_value(name).pieces), *pieces)
+    return name, pieces
+
+
+def assign(script: Script, node: Node) -> None:
+    """Set a variable to what it has in every world."""
+    name, operator, values = _parts(script.syntax, node)
+    state = script.state
+    target = node.child_by_field_name("name")
+    if not name:
+        return
+    if target is not None and target.type == "subscript":
+        state.open(name)
+        return
+    array = values[0] if len(values) == 1 and values[0].type == "array" else None
+
+    def value(world: World) -> Value:
+        expander = script.expander(world)
+        if array is None:
+            held = expander.variables.read(name) if operator == "+=" else None
+            if held is not None and held.items is not None:
+                first = (
+                    Field((*held.items[0].pieces, *expander.scalar(values)))
+                    if held.items
+                    else Field(expander.scalar(values))
+                )
+                return Value(items=(first, *held.items[1:]))
+            return Value(scalar(script, node, expander)[1])
+        items = expander.words([child for child in array.named_children if child.type != "comment"])
+        if any(item.raw.startswith("[") for item in items):
+            return open_value(name)
+        if operator == "+=":
+            held = expander.variables.read(name)
+            if held is None:
+                return Value(
+                    items=(Field((Piece("${" + name + "[@]}", names=(name,), splits=True),)), *items)
+                )
+            before = held.items if held.items is not None else (Field(held.pieces),)
+            return Value(items=(*before, *items))
+        return Value(items=tuple(items))
+
+    found = worlds(state.guard, value)
+    state.write(name, tuple(Option(guard - state.guard, held) for guard, held in found))
+
+
+def declare(script: Script, node: Node) -> None:
+    """Follow `export`, `declare`, `local`, `readonly` and `typeset`."""
+    program = node.children[0].type
+    flags = {script.syntax.source(child) for child in node.named_children if child.type == "word"}
+    exports = program == "export" or any(flag.startswith("-") and "x" in flag for flag in flags)
+    for child in node.named_children:
+        if child.type == "variable_assignment":
+            assign(script, child)
+            name = _parts(script.syntax, child)[0]
+        elif child.type == "variable_name":
+            name = script.syntax.source(child)
+            if program == "local":
+                script.state.variables[name] = (Option(frozenset(), None),)
+        else:
+            fields = script.expander(World(script.state.guard)).word([child])
+            match = ASSIGNMENT.match(fields[0].text) if fields else None
+            if match is None or fields[0].unknown:
+                continue
+            name = match.group(1)
+            script.state.write(name, (Option(frozenset(), Value((Piece(fields[0].text[match.end() :]),))),))
+        if exports:
+            script.state.exported.add(name)
+
+
+def run(
+    script: Script,
+    node: Node,
+    name: str,
+    assignments: Sequence[tuple[str, Field]],
+    fields: Sequence[Field],
+    tail: tuple[str, ...],
+    heredocs: Sequence[Heredoc],
+) -> bool:
+    """Follow a command of the shell itself; tell whether it was one that cannot launch anything."""
+    state = script.state
+    if name in _ENDS:
+        state.ended = True
+        return True
+    if name == "eval" and len(fields) > 1:
+        pieces: list[Piece] = []
+        for index, field in enumerate(fields[1:]):
+            pieces.extend([Piece(" ")] if index else [])
+            pieces.extend(field.pieces)
+        _eval(script, node, assignments, pieces, tail)
+        return True
+    if name == "set":
+        at = next((index for index, field in enumerate(fields) if field.text == "--"), None)
+        if at is not None:
+            state.words = tuple(fields[at + 1 :])
+        return True
+    if name == "shift":
+        count = fields[1].text if len(fields) > 1 else "1"
+        if state.words is not None:
+            state.words = state.words[int(count) :] if count.isdigit() else None
+        return True
+    if name in _READS:
+        body = (
+            heredocs[0].pieces
+            if heredocs and name == "read" and any(f.text.startswith("-d") or f.text == "-rd" for f in fields)
+            else None
+        )
+        for field in fields[1:]:
+            if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", field.text):
+                state.open(field.text)
+                if body is not None:
+                    state.write(field.text, (Option(frozenset(), Value(tuple(body))),))
+        return True
+    if name == "printf" and len(fields) > 2 and fields[1].text == "-v":
+        state.open(fields[2].text)
+        return True
+    if name in ("source", "."):
+        script.reader.problem(
+            "sourced-file",
+            f"{fields[1].text if len(fields) > 1 else 'the file'} is not read: it may set variables",
+            "give the variables that matter with --env NAME=VALUE",
+            fields[0].place,
+            "info",
+        )
+        script.keep(node, always=True)
+        return True
+    return False
+
+
+def _eval(
+    script: Script,
+    node: Node,
+    assignments: Sequence[tuple[str, Field]],
+    pieces: list[Piece],
+    tail: tuple[str, ...],
+) -> None:
+    frame = script.frame
+    start, end = script.syntax.span(node)
+    for variable, value in assignments:
+        script.state.write(variable, (Option(frozenset(), Value(value.pieces)),))
+    source = frame.source or script.reader.source(script.syntax.pieces.offset(start))
+    text = script.syntax.pieces.spelled(start, end)
+    live = tuple(dict.fromkeys(piece.text for piece in pieces if piece.names))
+    wrapper = Wrapper(("eval",), tail, (), live)
+    inner = replace(frame, wrappers=(*frame.wrappers, wrapper), source=source, text=frame.text or text)
+    script.read(pieces, inner)
+
+
+def assigned(syntax: Syntax, node: Node) -> set[str]:
+    """Name the variables that a piece of script sets, functions left out."""
+    names = set()
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if one.type == "variable_assignment":
+            name = _parts(syntax, one)[0]
+            parent = one.parent
+            if parent is None or parent.type != "command":
+                names.add(name)
+        elif one.type == "for_statement":
+            variable = one.child_by_field_name("variable")
+            if variable is not None:
+                names.add(syntax.source(variable))
+        if one.type != "function_definition":
+            waiting.extend(one.named_children)
+    return names - {""}
+
+
+def locals_of(syntax: Syntax, node: Node) -> set[str]:
+    """Name the variables that a function keeps to itself."""
+    names = set()
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if one.type == "declaration_command" and one.children[0].type in _LOCAL:
+            for child in one.named_children:
+                if child.type == "variable_assignment":
+                    names.add(_parts(syntax, child)[0])
+                elif child.type == "variable_name":
+                    names.add(syntax.source(child))
+        waiting.extend(one.named_children)
+    return names - {""}
+
+
+def returns(syntax: Syntax, node: Node) -> bool:
+    """Tell whether a function that ended early went back to its caller."""
+    return re.search(r"\b(exit|exec)\b", syntax.source(node)) is None
+
+
+def prints(script: Script, node: Node, world: World) -> tuple[Piece, ...] | None:
+    """Give what `cat <<EOF`, `echo` or `printf` inside `$(...)` prints, None for everything else."""
+    body = node.child_by_field_name("body") if node.type == "redirected_statement" else node
+    if body is None or body.type != "command":
+        return None
+    words = [child for child in body.children if not child.type.endswith("redirect")]
+    name = script.syntax.source(words[0]) if words else ""
+    if name == "cat" and len(words) == 1 and node is not body:
+        found = [child for child in node.children if child.type == "heredoc_redirect"]
+        if len(found) != 1:
+            return None
+        pieces = heredoc_body(script, found[0], world)
+        return _without_last_newlines(pieces) if pieces is not None else None
+    if name == "echo" and node is body and len(words) > 1:
+        fields = script.expander(world).words(words[1:])
+        if fields and fields[0].text in ("-n", "-e", "-ne"):
+            fields = fields[1:]
+        pieces = []
+        for index, field in enumerate(fields):
+            pieces.extend([Piece(" ")] if index else [])
+            pieces.extend(field.pieces)
+        return None if any(piece.names and piece.splits for piece in pieces) else tuple(pieces)
+    return None
+
+
+def _without_last_newlines(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    kept = list(pieces)
+    while kept and not kept[-1].names:
+        text = kept[-1].text.rstrip("\n")
+        if text:
+            kept[-1] = kept[-1].cut(0, len(text))
+            break
+        kept.pop()
+    return tuple(kept)
+
+
+def _parts(syntax: Syntax, node: Node) -> tuple[str, str, list[Node]]:
+    """Give name, operator and the nodes of the value of an assignment."""
+    name, operator = "", "="
+    values = []
+    for child in node.children:
+        if child.type in ("variable_name", "subscript") and not name:
+            name = syntax.source(child).split("[")[0]
+        elif child.type in ("=", "+="):
+            operator = child.type
+        else:
+            values.append(child)
+    return name, operator, values

@@ -1,0 +1,162 @@
+"""Here-documents, and texts that are printed into files and shells: commands that a script generates."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from mlacheck.frozen import frozen
+from mlacheck.launch.piece import Field, Piece
+from mlacheck.launch.programs import SHELLS, basename
+from mlacheck.launch.shell.world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tree_sitter import Node
+
+    from mlacheck.launch.shell.script import Script
+
+_SUBMITS: Final = frozenset({"sbatch", "qsub", "bsub"})
+_WRITES: Final = frozenset({"cat", "tee", "sudo", "dd"})
+_TARGET: Final = re.compile(r"\d?>>?\|?\s*[\"']?([^\s\"'&>|]+)")
+
+
+@frozen
+class Heredoc:
+    """A here-document: its text, the programs that get it through pipes, and the files it goes to."""
+
+    pieces: tuple[Piece, ...]
+    readers: tuple[tuple[Field, ...], ...] = ()
+    targets: tuple[str, ...] = ()
+
+    def deliver(self, script: Script, fields: Sequence[Field]) -> None:
+        """Read it as what its reader or its file makes of it."""
+        kind = target = ""
+        for words in (fields, *self.readers):
+            texts = [field.text for field in words]
+            kind = kind or _reader(texts)
+            if texts and basename(texts[0]) == "tee":
+                target = next((text for text in texts[1:] if not text.startswith("-")), "")
+        if not kind:
+            program = basename(fields[0].text) if fields else "cat"
+            target = next(iter(self.targets), target)
+            if target and program in _WRITES:
+                kind = script.reader.kind(target, spelled(self.pieces))
+        if kind:
+            script.reader.generated(kind, self.pieces, script, inherits=not target)
+
+
+def spelled(pieces: Sequence[Piece]) -> str:
+    """Give a text as it was written."""
+    return "".join(piece.text for piece in pieces)
+
+
+def _reader(texts: Sequence[str]) -> str:
+    """Tell what a program makes of its standard input: shell, python, yaml, or nothing that is known."""
+    for at, text in enumerate(texts):
+        name = basename(text)
+        rest = texts[at + 1 :]
+        if name in SHELLS or name in _SUBMITS:
+            plain = all(one.startswith(("-", "+")) or one == "/dev/stdin" for one in rest)
+            takes = {"-s", "-"} & set(rest)
+            return "shell" if plain or takes else ""
+        if name.startswith("python") and at + 1 >= len(texts) - len(rest):
+            return "python" if not rest or rest[0] == "-" else ""
+        if name in ("kubectl", "oc") and "-" in rest:
+            return "yaml"
+    if (
+        texts
+        and basename(texts[0]) == "ssh"
+        and len([one for one in texts[1:] if not one.startswith("-")]) == 1
+    ):
+        return "shell"
+    return ""
+
+
+def read_heredocs(script: Script, redirects: Sequence[Node]) -> list[Heredoc]:
+    """Read the here-documents among redirections."""
+    found = []
+    world = World(script.state.guard)
+    targets = []
+    for node in redirects:
+        targets.extend(_targets(script, node, world))
+    for node in redirects:
+        if node.type != "heredoc_redirect":
+            continue
+        pieces = heredoc_body(script, node, world)
+        if pieces is None:
+            continue
+        readers = []
+        for child in node.named_children:
+            if child.type == "pipeline":
+                for part in child.named_children:
+                    body = part.child_by_field_name("body") if part.type == "redirected_statement" else part
+                    targets.extend(_targets(script, part, world))
+                    if body is not None and body.type == "command":
+                        readers.append(tuple(script.expander(world).words(_words(body))))
+            elif child.type == "file_redirect":
+                targets.extend(_targets(script, child, world))
+        found.append(Heredoc(tuple(pieces), tuple(readers), tuple(targets)))
+    return found
+
+
+def heredoc_body(script: Script, node: Node, world: World) -> list[Piece] | None:
+    """Give the text of a here-document as the script writes it."""
+    body = next((child for child in node.children if child.type == "heredoc_body"), None)
+    start = next((child for child in node.children if child.type == "heredoc_start"), None)
+    if body is None or start is None:
+        return None
+    quoted = any(char in script.syntax.source(start) for char in "'\"\\")
+    return script.expander(world).body(body, quoted=quoted)
+
+
+def printed(script: Script, node: Node, fields: Sequence[Field]) -> None:
+    """Read what `echo` or `printf` sends to a script file or a shell."""
+    if basename(fields[0].text) not in ("echo", "printf") or len(fields) < 2:
+        return
+    parent = node.parent
+    world = World(script.state.guard)
+    kind = target = ""
+    if parent is not None and parent.type == "redirected_statement":
+        found = [text for child in parent.children for text in _targets(script, child, world)]
+        target = found[0] if found else ""
+    elif parent is not None and parent.type == "pipeline":
+        after = node.next_named_sibling
+        if after is not None and after.type == "command":
+            texts = [field.text for field in script.expander(world).words(_words(after))]
+            kind = _reader(texts)
+            if texts and basename(texts[0]) == "tee":
+                target = next((text for text in texts[1:] if not text.startswith("-")), "")
+    words = [field for field in fields[1:] if field.text not in ("-e", "-n", "-ne", "-en", "--")]
+    if words and basename(fields[0].text) == "printf" and "%s" in words[0].text:
+        words = words[1:]
+    pieces: list[Piece] = []
+    for index, field in enumerate(words):
+        pieces.extend([Piece(" ")] if index else [])
+        pieces.extend(field.pieces)
+    if target:
+        kind = script.reader.kind(target, spelled(pieces))
+    if kind:
+        script.reader.generated(kind, tuple(pieces), script, inherits=not target)
+
+
+def _targets(script: Script, node: Node, world: World) -> list[str]:
+    if node.type != "file_redirect":
+        return []
+    match = _TARGET.match(script.syntax.source(node))
+    if match is None or match[1].startswith("/dev/"):
+        return []
+    destination = node.child_by_field_name("destination")
+    if destination is None:
+        return [match[1]]
+    fields = script.expander(world).word([destination], splits=False)
+    return [fields[0].text] if fields else []
+
+
+def _words(node: Node) -> list[Node]:
+    return [
+        child
+        for child in node.children
+        if child.type != "variable_assignment" and not child.type.endswith("redirect")
+    ]
