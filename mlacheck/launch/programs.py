@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import frozen
@@ -95,20 +94,54 @@ RUNNERS: Final = frozenset(
 # A text without any of these holds no launch command.
 MENTIONS: Final = ("sglang", "vllm")
 # Programs that run another one; what stands before an entry point in a text that may be prose.
-_LAUNCHERS: Final = re.compile(
-    r"(?:python|pypy)[0-9.]*|env|nohup|exec|setsid|time|command|nice|ionice|stdbuf|sudo|srun|mpirun|mpiexec|torchrun|"
-    r"numactl|taskset|nsys|ncu|docker|podman|nerdctl|apptainer|singularity|kubectl|ssh|uv|conda|poetry|pipenv|pixi|"
-    r"micromamba|mamba|timeout|unbuffer|catchsegv|gdb|strace|perf|rlwrap|ray|accelerate|deepspeed|sglang|vllm|"
-    r"bash|sh|\{|\("
-)
+_LAUNCHERS: Final = {
+    *(
+        "env",
+        "nohup",
+        "exec",
+        "setsid",
+        "time",
+        "command",
+        "nice",
+        "ionice",
+        "stdbuf",
+        "sudo",
+        "timeout",
+        "unbuffer",
+    ),
+    *(
+        "srun",
+        "mpirun",
+        "mpiexec",
+        "torchrun",
+        "numactl",
+        "taskset",
+        "nsys",
+        "ncu",
+        "gdb",
+        "strace",
+        "perf",
+        "ray",
+    ),
+    *("docker", "podman", "nerdctl", "apptainer", "singularity", "kubectl", "ssh", "accelerate", "deepspeed"),
+    *("sglang", "vllm", "bash", "sh", "{", "(", *RUNNERS),
+}
 
 
 def starts_program(fields: Sequence[Field]) -> bool:
     """Tell whether a text that may be prose starts like a command."""
-    first = next((field for field in fields if not re.match(r"[A-Za-z_]\w*=", field.text)), None)
+    first = next(
+        (
+            field
+            for field in fields
+            if not field.text.partition("=")[0].isidentifier() or "=" not in field.text
+        ),
+        None,
+    )
     if first is None:
         return True
-    return bool(first.unknown) or _LAUNCHERS.fullmatch(basename(first.text)) is not None
+    name = basename(first.text)
+    return bool(first.unknown) or name in _LAUNCHERS or name.rstrip("0123456789.") in ("python", "pypy")
 
 
 _DOCKER_VALUES: Final = frozenset(

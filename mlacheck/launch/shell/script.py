@@ -662,13 +662,10 @@ class Script:
 
     def _stop(self, node: Node) -> int:
         parent = node.parent
-        redirected = (
-            parent is not None and parent.type == "redirected_statement" and parent.children[0] == node
-        )
-        if parent is not None and redirected:
-            if not any(child.type == "heredoc_redirect" for child in parent.children):
-                return self.syntax.span(parent)[1]
-        return self.syntax.span(node)[1]
+        if parent is None or parent.type != "redirected_statement" or parent.children[0] != node:
+            return self.syntax.span(node)[1]
+        last = [child for child in parent.children if child.type != "heredoc_redirect"][-1]
+        return self.syntax.span(last)[1]
 
     def _source(self, node: Node, assignments: Sequence[tuple[str, Field]]) -> str:
         del assignments
