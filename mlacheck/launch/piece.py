@@ -187,12 +187,32 @@ def split(pieces: Sequence[Piece]) -> list[list[Piece]]:
 
 
 def document(text: str) -> Pieces:
-    """Make shell text of a whole document; a shell reads CR LF as no one meant it, so it counts as LF."""
+    """Make shell text of a whole document; CR LF counts as LF, and what a template fills in is open."""
     if "\r\n" not in text:
-        return Pieces([Piece(text, 0, exact=True)])
+        return Pieces(templated([Piece(text, 0, exact=True)]))
     pieces, at = [], 0
     for line in text.split("\r\n"):
         pieces.append(Piece(line + "\n", at, exact=True))
         at += len(line) + 2
     last = pieces.pop()
-    return Pieces([*pieces, last._replace(text=last.text[:-1])])
+    return Pieces(templated([*pieces, last._replace(text=last.text[:-1])]))
+
+
+_TEMPLATE: Final = re.compile(r"\$?\{\{[^{}\n]*\}\}")
+
+
+def templated(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """Open the parts that a template engine fills in: `{{ x }}` and `${{ x }}`."""
+    if not any("{{" in piece.text for piece in pieces):
+        return tuple(pieces)
+    opened: list[Piece] = []
+    whole = Pieces(pieces)
+    at = 0
+    for match in _TEMPLATE.finditer(whole.text):
+        opened.extend(whole.cut(at, match.start()))
+        start, end = whole.span(*match.span())
+        text = match.group()
+        opened.append(Piece(text, start, exact=end - start == len(text), names=(text,)))
+        at = match.end()
+    opened.extend(whole.cut(at, len(whole.text)))
+    return tuple(opened)

@@ -162,6 +162,42 @@ class Reader:
         line = Line([], fields, text=text or " ".join(field.raw or field.text for field in fields))
         self.line(line, env or Environment(), None, frame)
 
+    def script(
+        self,
+        pieces: Sequence[Piece],
+        frame: Frame,
+        env: Environment | None = None,
+        words: Sequence[Field] = (),
+    ) -> None:
+        """Read a string that a shell gets, with its words and its environment."""
+        state = self._inherited(env or Environment(), None)
+        state.words = tuple(words) if words else None
+        self.text(Pieces(pieces), frame, state)
+
+    def argv(self, fields: list[Field]) -> bool:
+        """Tell whether words that are split already are a launch."""
+        if not any(self.mentions(field.text) for field in fields):
+            return False
+        hit = find(fields, Environment())
+        return hit is not None and not hit.guess and _plain_launch(Line([], fields), hit)
+
+    def flags(
+        self,
+        fields: list[Field],
+        module: Module,
+        frame: Frame,
+        env: Environment,
+        start: int = -1,
+        end: int = -1,
+    ) -> None:
+        """Read flags of an engine that something else starts."""
+        if not fields:
+            return
+        source = self.source(start if start >= 0 else fields[0].place)
+        text = " ".join(quote(field.text) for field in fields)
+        line = Line([], fields, text=text, span=(start, end))
+        self._command(line, Hit(module=module), env, None, frame, source)
+
     def generated(self, kind: str, pieces: Sequence[Piece], script: Script, *, inherits: bool) -> None:
         """Read a text that a script writes, as the kind of text that it is."""
         text = Pieces(pieces)

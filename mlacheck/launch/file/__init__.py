@@ -1,0 +1,1 @@
+"""Launch commands in the files that people commit: scripts, manifests, images, configuration."""

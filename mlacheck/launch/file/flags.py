@@ -1,0 +1,171 @@
+"""Mappings of flags to values: the engine's own `--config` files, and those of tools that write them out."""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from mlacheck.data import load_json
+from mlacheck.frozen import replace
+from mlacheck.launch.file.node import Mapping, Node, Scalar, Sequence
+from mlacheck.launch.finder import Environment
+from mlacheck.launch.piece import Field, Piece
+from mlacheck.launch.programs import Module
+from mlacheck.probes.engine import recorded_versions
+
+if TYPE_CHECKING:
+    from mlacheck.launch.frame import Frame, Surroundings
+    from mlacheck.launch.reader import Reader
+
+# What a launch names in one way or another; without one of these a mapping is somebody else's settings.
+_TELLING: Final = frozenset({"model_path", "tp_size", "model", "tensor_parallel_size"})
+_FEWEST: Final = 2
+_ENGINES: Final = ("sglang", "vllm")
+
+
+def _options(engine: str) -> list[dict[str, Any]]:
+    versions = recorded_versions(engine)
+    data = load_json(engine, "flags", f"{versions[-1]}.json") if versions else {"options": []}
+    return data["options"] if isinstance(data, dict) else []
+
+
+@functools.cache
+def _flags(engine: str) -> dict[str, str]:
+    """Give the action of every long flag and dest of the newest version, with underscores."""
+    names: dict[str, str] = {}
+    for option in _options(engine):
+        for flag in (*option["flags"], "--" + option["dest"]):
+            if flag.startswith("--"):
+                names[flag[2:].replace("-", "_")] = option["action"]
+    return names
+
+
+@functools.cache
+def _telling(engine: str) -> frozenset[str]:
+    found = {
+        flag[2:].replace("-", "_")
+        for one in _options(engine)
+        if one["dest"] in _TELLING
+        for flag in one["flags"]
+    }
+    return frozenset(found | _TELLING)
+
+
+class FlagMaps:
+    """Reads flag maps of one file."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+
+    def engine(self, node: Mapping, kind: str) -> str | None:
+        """Name the engine whose flags a mapping plainly holds."""
+        del kind
+        keys = [key.text.replace("-", "_") for key, _ in node.pairs]
+        if len(keys) < _FEWEST or not any(key in _telling("sglang") for key in keys):
+            return None
+        known = sum(key in _flags("sglang") for key in keys)
+        return "sglang" if known >= _FEWEST and known * 5 >= len(keys) * 4 else None
+
+    def read_under(
+        self, node: Mapping, name: str, parent: Mapping, frame: Frame, around: Surroundings
+    ) -> bool:
+        """Read the mapping under a key that names an engine, or the mappings of its roles."""
+        engine = "vllm" if "vllm" in name.lower() else "sglang"
+        roles = [(key, value) for key, value in node.pairs if isinstance(value, Mapping)]
+        whole = [value for _, value in node.pairs if not isinstance(value, Mapping)]
+        if not whole and roles:
+            if not any(self._plausible(value, engine) for _, value in roles):
+                return False
+            for key, value in roles:
+                env = self._environment(parent, key.text)
+                self.read(value, engine, replace(frame, around=replace(around, label=key.text)), env)
+            return True
+        if not self._plausible(node, engine):
+            return False
+        self.read(node, engine, replace(frame, around=around), self._environment(parent, ""))
+        return True
+
+    def _plausible(self, node: Mapping, engine: str) -> bool:
+        """Tell whether a mapping that is said to be an engine's holds flags."""
+        known = _flags(engine) or _flags("sglang")
+        keys = [key.text.replace("-", "_") for key, _ in node.pairs]
+        return len(keys) >= _FEWEST and sum(key in known or "parallel" in key for key in keys) * 2 >= len(
+            keys
+        )
+
+    def _environment(self, parent: Mapping, role: str) -> Environment:
+        env = Environment()
+        for name in (f"{role}_environment" if role else "environment", "environment", "env"):
+            held = parent.get(name)
+            if isinstance(held, Mapping):
+                for key, (_, value) in held.all().items():
+                    if isinstance(value, Scalar):
+                        env.put(key, value.text)
+                break
+        return env
+
+    def read(self, node: Mapping, engine: str, frame: Frame, env: Environment | None = None) -> None:
+        """Read a mapping as the engine reads its config file."""
+        fields = config_fields(node, engine)
+        self.reader.flags(fields, Module(engine, "config"), frame, env or Environment(), node.start, node.end)
+
+
+def config_fields(node: Mapping, engine: str) -> list[Field]:
+    """Turn a mapping into the words that SGLang makes of it: lists spread, true a bare flag, null `None`."""
+    fields: list[Field] = []
+    for key, value in node.all().values():
+        flag = key.field()._replace(pieces=(Piece("--"), *key.pieces), style="map")
+        if isinstance(value, Sequence):
+            if value.items:
+                fields.append(flag)
+                fields.extend(_scalar(item) for item in value.items if isinstance(item, Scalar))
+        elif isinstance(value, Mapping):
+            fields += [flag, Field((Piece(json.dumps(_plain(value))),), place=value.start, style="map")]
+        else:
+            told = _value(value)
+            known = _flags(engine)
+            switch = known.get(key.text.replace("-", "_"), "" if known else "store_true") == "store_true"
+            if isinstance(told, bool) and switch:
+                if told:
+                    fields.append(flag)
+            else:
+                fields += [flag, _scalar(value)]
+    return fields
+
+
+def _scalar(node: Scalar) -> Field:
+    told = _value(node)
+    text = str(told).lower() if isinstance(told, bool) else str(told)
+    if text == node.text:
+        return node.field()._replace(style="map" if node.style == "map" else node.style)
+    names = tuple(dict.fromkeys(each for piece in node.pieces for each in piece.names))
+    return Field(
+        (Piece(text, node.start, names=names),), node.start, node.end, node.start, "", (), node.style
+    )
+
+
+def _value(node: Node) -> Any:
+    """Give what YAML makes of a value."""
+    if not isinstance(node, Scalar):
+        return _plain(node)
+    if not node.plain or any(piece.names for piece in node.pieces):
+        return node.text
+    try:
+        loader = yaml.SafeLoader("")
+        tag = loader.resolve(  # type: ignore[no-untyped-call]  # no stub
+            yaml.ScalarNode, node.text, (True, False)
+        )
+        return loader.construct_object(yaml.ScalarNode(tag, node.text))
+    except (yaml.YAMLError, ValueError, OverflowError):
+        return node.text
+
+
+def _plain(node: Node) -> Any:
+    if isinstance(node, Mapping):
+        return {key: _value(value) for key, (_, value) in node.all().items()}
+    if isinstance(node, Sequence):
+        return [_value(item) for item in node.items]
+    return _value(node)

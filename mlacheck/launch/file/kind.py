@@ -1,0 +1,62 @@
+"""What kind of text a file holds, by its name and else by its first lines."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_BY_ENDING: Final = {
+    **dict.fromkeys(
+        ("sh", "bash", "zsh", "ksh", "slurm", "sbatch", "sub", "job", "pbs", "lsf", "env", "envrc"), "shell"
+    ),
+    **dict.fromkeys(("yaml", "yml"), "yaml"),
+    **dict.fromkeys(("json", "jsonc", "jsonl", "json5"), "json"),
+    "toml": "toml",
+    "py": "python",
+    **dict.fromkeys(("md", "markdown", "mdx", "rst"), "markdown"),
+    **dict.fromkeys(("dockerfile", "containerfile"), "dockerfile"),
+}
+# The endings of what a folder is searched for: not prose, and not data that no launcher reads.
+SEARCHED: Final = frozenset(_BY_ENDING) - {"md", "markdown", "mdx", "rst", "jsonl", "json5", "env", "envrc"}
+_DOCKERFILE: Final = re.compile(r"(?:Docker|Container)file(?:[._-].*)?", re.IGNORECASE)
+_TEMPLATE: Final = re.compile(r"\.(?:j2|jinja2?|tpl|tmpl|gotmpl|template)$", re.IGNORECASE)
+_PYTHON: Final = re.compile(r"#!.*\bpython")
+_IMAGE: Final = re.compile(r"(?:[ \t]*#[^\n]*\n|[ \t]*\n|ARG [^\n]*\n)*FROM[ \t]+\S+", re.IGNORECASE)
+
+
+def is_searched(name: str) -> bool:
+    """Tell whether a folder is searched for files of this name."""
+    plain = _TEMPLATE.sub("", name)
+    ending = plain.rsplit(".", 1)[-1].lower() if "." in plain else ""
+    return ending in SEARCHED or _DOCKERFILE.fullmatch(plain) is not None
+
+
+def kind_of(name: str, text: str) -> str:
+    """Tell shell, yaml, json, toml, python, markdown or dockerfile."""
+    plain = _TEMPLATE.sub("", name.rsplit("/", 1)[-1])
+    if _DOCKERFILE.fullmatch(plain):
+        return "dockerfile"
+    ending = plain.rsplit(".", 1)[-1].lower() if "." in plain else ""
+    if ending in _BY_ENDING:
+        return _BY_ENDING[ending]
+    head = text.lstrip()[:4000]
+    if head.startswith("#!"):
+        return "python" if _PYTHON.match(head) else "shell"
+    if head.startswith(("{", "[")) and not head.startswith(("[[ ", "[ ", "{ ")):
+        return "json" if not re.match(r"\[[\w.\" -]+\]\s*\n", head) else "toml"
+    if _IMAGE.match(head):
+        return "dockerfile"
+    first = next(
+        (line for line in head.split("\n") if line.strip() and not line.lstrip().startswith("#")), ""
+    )
+    if first.startswith("---") or re.match(r"[A-Za-z_][\w.-]*:(?:[ \t]|$)|- \S", first):
+        return "yaml"
+    return "shell"
+
+
+def is_template(name: str, text: str) -> bool:
+    """Tell whether a text still has to be rendered."""
+    return (
+        bool(_TEMPLATE.search(name))
+        or re.search(r"\{\{-|-\}\}|\{\{[ `]*\.?(?:Values|Release|include)\b|\{%", text) is not None
+    )

@@ -1,0 +1,266 @@
+"""Launch commands in structured files, by the shapes that containers and jobs have in all of them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from mlacheck.frozen import replace
+from mlacheck.launch.file.flags import FlagMaps
+from mlacheck.launch.file.interpolate import compose, kubernetes
+from mlacheck.launch.file.markdown import fences
+from mlacheck.launch.file.node import Mapping, Node, Scalar, Sequence, scalars, walk
+from mlacheck.launch.file.split import split_words
+from mlacheck.launch.finder import Environment
+from mlacheck.launch.piece import Field, Piece, Pieces
+from mlacheck.launch.programs import image_module
+
+if TYPE_CHECKING:
+    from mlacheck.launch.frame import Frame, Surroundings
+    from mlacheck.launch.reader import Reader
+
+_GPUS: Final = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915")
+_SELECTORS: Final = re.compile(
+    r"nvidia\.com/gpu\.product|gke-accelerator|gpu[-_.]?(type|product|model|name)|accelerator$",
+    re.IGNORECASE,
+)
+_SCRIPTS: Final = frozenset(
+    {"command", "args", "cmd", "script", "run", "entrypoint", "start", "exec", "shell", "launch"}
+)
+_ENGINE_KEYS: Final = re.compile(r"sglang|vllm", re.IGNORECASE)
+_DEEPEST: Final = 60
+_MOST_TERMS: Final = 1000
+
+
+class Manifest:
+    """Walks the trees of one file and hands what runs in them to a reader."""
+
+    def __init__(self, reader: Reader, frame: Frame) -> None:
+        self.reader, self.frame = reader, frame
+        self.seen: set[int] = set()
+        self.compose = False
+        self.maps = FlagMaps(reader)
+
+    def read(self, root: Node) -> None:
+        """Read one document."""
+        self.compose = isinstance(root, Mapping) and isinstance(root.get("services"), Mapping)
+        if isinstance(root, Mapping) and self.maps.engine(root, self.frame.file_kind):
+            self.maps.read(root, "sglang", self.frame)
+            return
+        self.visit(root, self.frame.around, (), 0)
+
+    def visit(self, node: Node, around: Surroundings, path: tuple[str, ...], depth: int) -> None:
+        """Look at a node and at what is in it, once."""
+        if isinstance(node, Scalar):
+            self._text(node, around, path)
+            return
+        if id(node) in self.seen or depth > _DEEPEST:
+            return
+        self.seen.add(id(node))
+        if isinstance(node, Sequence):
+            self._list(node, around, path, depth)
+            return
+        held = node.all()
+        around = self._around(node, around, path)
+        done: set[str] = set()
+        if any(name in held for name in ("command", "args", "entrypoint", "module")):
+            done = self._container(node, around)
+        for name, (_, value) in held.items():
+            if name in done:
+                continue
+            if (
+                isinstance(value, Mapping)
+                and _ENGINE_KEYS.search(name)
+                and self.maps.read_under(value, name, node, self.frame, around)
+            ):
+                continue
+            self.visit(value, around, (*path, name), depth + 1)
+
+    # What runs.
+
+    def _container(self, node: Mapping, around: Surroundings) -> set[str]:
+        """Read the command of a container; give the keys that it used up."""
+        command, args = node.get("entrypoint"), node.get("command")
+        if not self.compose and command is None:
+            command, args = node.get("command"), node.get("args")
+        elif command is not None and args is None:
+            args = node.get("args")
+        module = node.get("module")
+        env = self._environment(node)
+        words = [*self._words(command, env), *self._words(args, env)]
+        if isinstance(module, Scalar) and command is None:
+            python = (Field((Piece(text),), place=module.start) for text in ("python3", "-m"))
+            words = [*python, module.field(), *words]
+        if not words:
+            return set()
+        frame = replace(self.frame, around=around)
+        done = {"entrypoint", "command", "args", "module", "env", "environment"}
+        first = words[0].text
+        if command is None and first.startswith("--"):
+            engine = image_module((around.image or "").split("@")[0].rsplit(":", 1)[0])
+            if engine is None:
+                return set()
+            self.reader.flags(words, engine, frame, env)
+            return done
+        if not any(self.reader.mentions(field.text) for field in words):
+            return set()
+        if len(words) == 1 or (len(words) > 1 and any(blank in first for blank in " \t\n")):
+            # One string: a shell gets it, or something that splits it like one.
+            self.reader.script(words[0].pieces, frame, env, words[1:])
+            return done
+        self.reader.words(words, frame, env)
+        return done
+
+    def _words(self, node: Node | None, env: Environment) -> list[Field]:
+        if isinstance(node, Scalar) and self.compose:
+            return split_words(compose(node.pieces))
+        fields = []
+        for item in scalars(node):
+            pieces = compose(item.pieces) if self.compose else kubernetes(item.pieces, env)
+            fields.append(item.field()._replace(pieces=pieces))
+        if isinstance(node, Scalar) and len(fields) == 1 and node.text.startswith("-"):
+            return split_words(fields[0].pieces)  # only flags, in one string
+        return fields
+
+    def _environment(self, node: Mapping) -> Environment:
+        env = Environment()
+        given = node.get("env", "environment")
+        if isinstance(given, Mapping):
+            for name, (_, value) in given.all().items():
+                self._set(env, name, value)
+        elif isinstance(given, Sequence):
+            for item in given.items:
+                if isinstance(item, Mapping):
+                    named = item.text("name")
+                    if named:
+                        self._set(env, named, item.get("value"))
+                elif isinstance(item, Scalar):
+                    key, equals, _ = item.text.partition("=")
+                    if equals:
+                        cut = Pieces(item.pieces).cut(len(key) + 1, len(item.text))
+                        self._put(env, key, tuple(cut))
+                    else:
+                        env.put(key, "", (key,))
+        for source in ("envFrom", "env_file"):
+            more = node.get(source)
+            if more is not None:
+                self.reader.problem(
+                    "env-file-not-read",
+                    f"the variables of {source} are not known",
+                    "give the ones that matter with --env NAME=VALUE",
+                    more.start,
+                    "info",
+                )
+        return env
+
+    def _set(self, env: Environment, name: str, value: Node | None) -> None:
+        if isinstance(value, Scalar):
+            self._put(env, name, value.pieces)
+        else:
+            env.put(name, "", (name,))
+
+    def _put(self, env: Environment, name: str, pieces: tuple[Piece, ...]) -> None:
+        given = compose(pieces) if self.compose else kubernetes(pieces, env)
+        unknown = tuple(dict.fromkeys(each for piece in given for each in piece.names))
+        env.put(name, "".join(piece.text for piece in given), unknown)
+
+    # What else may hold a command.
+
+    def _list(self, node: Sequence, around: Surroundings, path: tuple[str, ...], depth: int) -> None:
+        items = [item for item in node.items if isinstance(item, Scalar)]
+        fields = [item.field() for item in items]
+        if len(items) == len(node.items) and len(fields) > 1 and self.reader.argv(fields):
+            self.reader.words(fields, replace(self.frame, around=around))
+            return
+        for item in node.items:
+            self.visit(item, around, path, depth + 1)
+
+    def _text(self, node: Scalar, around: Surroundings, path: tuple[str, ...]) -> None:
+        text = node.text
+        if not self.reader.mentions(text) or not any(blank in text for blank in " \t\n"):
+            return
+        frame = replace(self.frame, around=around)
+        if "```" in text:
+            for start, end in fences(text):
+                self.reader.script(Pieces(node.pieces).cut(start, end), replace(frame, guess=True))
+            return
+        name = path[-1] if path else ""
+        script = name.lower() in _SCRIPTS or name.endswith((".sh", ".bash")) or text.startswith("#!")
+        pieces = compose(node.pieces) if self.compose else node.pieces
+        self.reader.script(pieces, frame if script else replace(frame, guess=True))
+
+    def _around(self, node: Mapping, around: Surroundings, path: tuple[str, ...]) -> Surroundings:
+        """Add what a mapping says of the machine and of the container."""
+        image = node.text("image")
+        if image is not None:
+            pieces = compose((Piece(image),)) if self.compose else (Piece(image),)
+            settled = "".join(piece.text for piece in pieces)
+            around = replace(
+                around,
+                image=settled if not any(piece.names for piece in pieces) and "{{" not in settled else None,
+            )
+        label = node.text("name") or (path[-1] if path and self.compose and len(path) > 1 else None)
+        if label and (node.get("template", "command", "args", "containers", "image") is not None):
+            around = replace(around, label=label if not around.label else around.label)
+        count = self._gpu_count(node)
+        gpu = self._gpu(node)
+        groups = node.get("leaderTemplate", "workerTemplate") is not None
+        size = node.text(*(("size",) if groups else ("numNodes", "num_nodes")))
+        nodes = int(size) if size is not None and size.isdigit() and 0 < int(size) < 10_000 else None
+        if count is not None or gpu is not None or nodes is not None:
+            around = replace(
+                around,
+                gpu_count=around.gpu_count if count is None else count,
+                gpu=around.gpu if gpu is None else gpu,
+                nodes=around.nodes if nodes is None else nodes,
+            )
+        return around
+
+    def _gpu_count(self, node: Mapping) -> int | None:
+        resources = node.get("resources")
+        if isinstance(resources, Mapping):
+            for kind in ("limits", "requests"):
+                held = resources.get(kind)
+                if isinstance(held, Mapping):
+                    text = held.text(*_GPUS)
+                    if text is not None and text.isdigit():
+                        return int(text)
+        deploy = node.get("deploy")
+        if isinstance(deploy, Mapping):
+            return self._devices(deploy)
+        return None
+
+    def _devices(self, deploy: Mapping) -> int | None:
+        at: Node | None = deploy
+        for name in ("resources", "reservations", "devices"):
+            at = at.get(name) if isinstance(at, Mapping) else None
+        for device in at.items if isinstance(at, Sequence) else []:
+            if isinstance(device, Mapping):
+                count = device.text("count")
+                ids = device.get("device_ids")
+                if isinstance(ids, Sequence):
+                    return len(ids.items)
+                if count is not None and count.isdigit():
+                    return int(count)
+        return None
+
+    def _gpu(self, node: Mapping) -> str | None:
+        selector = node.get("nodeSelector")
+        if isinstance(selector, Mapping):
+            for name, (_, value) in selector.all().items():
+                if _SELECTORS.search(name) and isinstance(value, Scalar):
+                    return value.text
+        affinity = node.get("affinity")
+        if isinstance(affinity, Mapping):
+            return _affinity(affinity)
+        return None
+
+
+def _affinity(node: Mapping) -> str | None:
+    """Give the only GPU that a node affinity asks for."""
+    found: list[str] = []
+    for one in walk(node, _MOST_TERMS):
+        key = one.text("key") if isinstance(one, Mapping) else None
+        if isinstance(one, Mapping) and key and _SELECTORS.search(key) and one.text("operator") == "In":
+            found.extend(value.text for value in scalars(one.get("values")))
+    return found[0] if len(found) == 1 else None

@@ -1,0 +1,28 @@
+"""Shell text in Markdown fences."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_FENCE: Final = re.compile(
+    r"^([ \t>]*)(`{3,}|~{3,})[ \t]*([A-Za-z0-9_+-]*)[^\n]*\n(.*?)^\1\2[`~]*[ \t]*$", re.MULTILINE | re.DOTALL
+)
+_SHELL: Final = frozenset(
+    {"", "bash", "sh", "shell", "console", "zsh", "shell-session", "text", "command", "cmd"}
+)
+
+
+def fences(text: str) -> list[tuple[int, int]]:
+    """Give the spans of the fenced blocks that may hold shell text."""
+    return [match.span(4) for match in _FENCE.finditer(text) if match[3].lower() in _SHELL]
+
+
+def prompts(text: str) -> list[tuple[int, int]]:
+    """Give the spans of a block without the prompts in front of its lines."""
+    spans = []
+    at = 0
+    for match in re.finditer(r"^[ \t]*[$#>%] (?=\S)", text, re.MULTILINE):
+        spans.append((at, match.start()))
+        at = match.end()
+    return [*spans, (at, len(text))]

@@ -1,0 +1,204 @@
+"""Find the launch commands of a file, whatever kind of file it is."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from mlacheck.frozen import replace
+from mlacheck.launch.command import Document, LaunchProblem, LaunchResult
+from mlacheck.launch.file.decode import MOST_BYTES, decode, mentions
+from mlacheck.launch.file.kind import is_template, kind_of
+from mlacheck.launch.file.slurm import directives
+from mlacheck.launch.frame import Frame
+from mlacheck.launch.piece import Lines, Pieces, document
+from mlacheck.launch.reader import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from mlacheck.launch.command import LaunchCommand
+    from mlacheck.launch.file.node import Node
+
+# Level `error`: the text may hold a launch command that nobody could read.
+_CONFLICT: Final = re.compile(r"^(?:<{7}|>{7}|\|{7}) ?[^\n]*$", re.MULTILINE)
+_SETTINGS: Final = re.compile(
+    r"^\s*[\"']?(?:model|tp|tensor)[-_](?:path|size|parallel[-_]size)[\"']?\s*[:=]", re.MULTILINE
+)
+_TREES: Final = frozenset({"yaml", "json", "toml"})
+
+
+def read_path(path: str, *, engine: str = "sglang", env: Mapping[str, str] | None = None) -> LaunchResult:
+    """Read a file of the disk."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - paths as they were given
+        if not stat.S_ISREG(status.st_mode) and not path.startswith("/dev/fd/"):
+            return _unread(
+                path, "not-a-file", "it is not a regular file", "give a file, or `-` for standard input"
+            )
+        with open(path, "rb") as stream:  # noqa: PTH123 - same
+            data = stream.read(MOST_BYTES + 1)
+    except OSError as error:
+        return _unread(
+            path, "cannot-read", f"it cannot be read: {error.strerror or error}", "check path and permissions"
+        )
+    return read_bytes(data, path, engine=engine, env=env, folder=os.path.dirname(path) or ".")  # noqa: PTH120 - same
+
+
+def read_bytes(
+    data: bytes,
+    file: str,
+    *,
+    engine: str = "sglang",
+    env: Mapping[str, str] | None = None,
+    folder: str | None = None,
+) -> LaunchResult:
+    """Read the bytes of a file; with `folder`, config files that its commands name are read from there."""
+    text, problems = decode(data, file)
+    if any(problem.level == "error" for problem in problems):
+        level = "error" if mentions(data) else "info"
+        return LaunchResult((), tuple(replace(problem, level=level) for problem in problems), text)
+    result = read_document(text, engine=engine, env=env)
+    commands, more = result.commands, result.problems
+    if folder is not None:
+        from mlacheck.launch.file.config import with_configs  # few commands have one
+
+        commands, told = with_configs(commands, Path(folder))
+        more = (*more, *told)
+    return LaunchResult(commands, (*problems, *more), text)
+
+
+def read_document(
+    text: Document, *, engine: str = "sglang", env: Mapping[str, str] | None = None
+) -> LaunchResult:
+    """Read a decoded file."""
+    told = any(mark in text.text for mark in ("sglang", "vllm"))
+    kind = kind_of(text.file or "", text.text)
+    if not told and not (kind in _TREES and _SETTINGS.search(text.text)):
+        return LaunchResult((), (), text)
+    lines = Lines(text.text)
+    conflict = _CONFLICT.search(text.text)
+    if conflict is not None:
+        problem = LaunchProblem(
+            "merge-conflict",
+            f"the file has an unsolved merge conflict: {conflict.group()[:40]!r}",
+            "solve the conflict",
+            *lines.place(conflict.start()),
+            "error" if told else "info",
+        )
+        return LaunchResult((), (problem,), text)
+    reader = Reader(
+        engine,
+        text.file,
+        lines,
+        whole=False,
+        env=env,
+        readers={one: _READERS[one] for one in ("yaml", "python")},
+    )
+    frame = Frame(file_kind=kind, around=directives(text.text) if kind == "shell" else Frame().around)
+    before = len(reader.problems)
+    try:
+        _READERS[kind](reader, document(text.text), frame)
+    except RecursionError:
+        reader.problem(
+            "nested-too-deep", "expressions stand inside each other too deep", "write the command plainly", 0
+        )
+    problems = reader.problems[before:]
+    if any(problem.level == "error" for problem in problems) and is_template(text.file or "", text.text):
+        at = re.search(r"\{\{|\{%", text.text)
+        problems = [
+            problem for problem in problems if not problem.kind.startswith(("not-", "shell-", "unbalanced"))
+        ]
+        problems.append(
+            LaunchProblem(
+                "template",
+                "the file is a template that is not rendered yet",
+                "pipe the rendered text: `helm template ... | mlacheck validate -`",
+                *lines.place(at.start() if at else 0),
+            )
+        )
+    if not told:
+        problems = [replace(problem, level="info") for problem in problems]
+    return LaunchResult(_ordered(reader.finish()), tuple(problems), text)
+
+
+def _ordered(commands: tuple[LaunchCommand, ...]) -> tuple[LaunchCommand, ...]:
+    return tuple(sorted(commands, key=lambda one: (one.source.line, one.source.column)))
+
+
+def _unread(path: str, kind: str, what: str, hint: str) -> LaunchResult:
+    return LaunchResult((), (LaunchProblem(kind, what, hint, level="info"),), Document("", path))
+
+
+def _shell(reader: Reader, pieces: Pieces, frame: Frame) -> None:
+    reader.text(pieces, frame)
+
+
+def _tree(reader: Reader, pieces: Pieces, frame: Frame) -> None:
+    from mlacheck.launch.file.manifest import Manifest  # for structured files
+    from mlacheck.launch.file.node import placed  # same
+    from mlacheck.launch.file.yaml_ import YamlError  # same
+
+    kind = frame.file_kind if frame.file_kind in _TREES else "yaml"
+    manifest = Manifest(reader, frame)
+    try:
+        for root in _documents(kind, pieces.text):
+            manifest.read(placed(root, pieces))
+    except YamlError as error:
+        reader.problem(
+            error.kind,
+            f"the file cannot be read as {kind.upper()}: {error.message}",
+            "correct the file; what stands before this place was read",
+            pieces.offset(min(error.offset, len(pieces.text))),
+        )
+
+
+def _documents(kind: str, text: str) -> Iterable[Node]:
+    import importlib  # one format's parser only
+
+    module = importlib.import_module(f"mlacheck.launch.file.{kind}_")
+    found: Iterable[Node] = module.documents(text)
+    return found
+
+
+def _dockerfile(reader: Reader, pieces: Pieces, frame: Frame) -> None:
+    from mlacheck.launch.file.dockerfile import read_dockerfile  # only for these
+
+    read_dockerfile(reader, pieces, frame)
+
+
+def _python(reader: Reader, pieces: Pieces, frame: Frame) -> None:
+    from mlacheck.launch.file.python import PythonError, read_python  # only for these
+
+    try:
+        read_python(reader, pieces, frame)
+    except PythonError as error:
+        reader.problem(
+            "not-python",
+            f"the file cannot be read as Python: {error.message}",
+            "correct the file",
+            pieces.offset(min(error.offset, len(pieces.text))),
+            # Much Python that names an engine launches nothing, and may be written for another version.
+            "info",
+        )
+
+
+def _markdown(reader: Reader, pieces: Pieces, frame: Frame) -> None:
+    from mlacheck.launch.file.markdown import fences, prompts  # only for these
+
+    for start, end in fences(pieces.text):
+        block = pieces.text[start:end]
+        cut = [piece for one, other in prompts(block) for piece in pieces.cut(start + one, start + other)]
+        reader.script(cut, replace(frame, guess=True))
+
+
+_READERS: Final[dict[str, Callable[[Reader, Pieces, Frame], None]]] = {
+    "shell": _shell,
+    **dict.fromkeys(_TREES, _tree),
+    "dockerfile": _dockerfile,
+    "python": _python,
+    "markdown": _markdown,
+}
