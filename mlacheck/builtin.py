@@ -48,6 +48,20 @@ PARSER: Final[Mapping[str, Builtin]] = {
 }
 # Kinds of refusal that share the id of unexpected-argument.
 OTHER_REFUSALS: Final = ("unexpected-value", "retired-flag", "help")
+UNREADABLE_LAUNCH: Final = Builtin(
+    "MLA090", "unreadable-launch", "text that names an engine cannot be read", "error", INPUT
+)
+UNREAD_FILE: Final = Builtin("MLA091", "unread-file", "a file cannot be read", "info", INPUT)
+UNSUPPORTED_ENGINE: Final = Builtin(
+    "MLA092", "engine-not-supported", "a launch line of an engine without rules", "info", INPUT
+)
+CONFIG_NOT_READ: Final = Builtin(
+    "MLA093",
+    "config-not-read",
+    "the engine accepts --config=FILE and never reads it",
+    "warning",
+    _PARSER,
+)
 BARE_IGNORE: Final = Builtin("MLA511", "bare-ignore", "a suppression names no rule", "warning", INPUT)
 NO_REASON: Final = Builtin(
     "MLA512", "ignore-without-reason", "a suppression gives no reason", "warning", INPUT
@@ -79,6 +93,10 @@ BROKEN: Final = Builtin(
 )
 BUILTINS: Final = (
     *PARSER.values(),
+    UNREADABLE_LAUNCH,
+    UNREAD_FILE,
+    UNSUPPORTED_ENGINE,
+    CONFIG_NOT_READ,
     BARE_IGNORE,
     NO_REASON,
     UNKNOWN_IGNORE,

@@ -66,7 +66,11 @@ class Line:
         self.model: ModelConfig | None = None
         # A named model or draft was not found.
         self.model_unsure = False
-        self.assumptions = list(around.target.assumptions)
+        self.assumptions = [
+            *(f"variant: {branch}" for branch in command.variant),
+            *(f"{default} (default in the text)" for default in command.assumed),
+            *around.target.assumptions,
+        ]
         self.problems = [Problem(one.name, one.message, one.hint) for one in around.target.problems]
         self.origins: dict[str, str] = dict(around.origins)
         # Where what is said beside the line contradicts it.

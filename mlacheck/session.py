@@ -61,11 +61,12 @@ class Session:
         """Give what checks commands of this engine with these hints about its target."""
         visible = command.env.get("CUDA_VISIBLE_DEVICES")
         profile = self.profile_of(command.source.file)
-        key = (command.engine, command.image, visible, profile and profile.name)
+        said = (command.image, command.gpu, command.gpu_count, command.nodes)
+        key = (command.engine, *said, visible, profile and profile.name)
         checker = self._checkers.get(key)
         if checker is None:
             env = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
-            hints = LaunchHints(image=command.image, env=env)
+            hints = LaunchHints(command.image, env, command.gpu, command.gpu_count, command.nodes)
             target = resolve_target(
                 command.engine,
                 self.flags,
@@ -82,6 +83,11 @@ class Session:
                 compiled = load_program(command.engine, target.rules_version)
             checker = self._checkers[key] = Checker(compiled, target, self.find_model)
         return checker
+
+    def env_of(self, file: str | None) -> Mapping[str, str]:
+        """Give the environment that the caller names for the commands of a file."""
+        profile = self.profile_of(file)
+        return self.env if profile is None else {**profile.env, **self.env}
 
     def profile_of(self, file: str | None) -> Profile | None:
         """Give the profile that a file is checked for."""

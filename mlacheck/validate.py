@@ -21,7 +21,7 @@ from mlacheck.finding import (
     judged,
 )
 from mlacheck.frozen import replace
-from mlacheck.launch.expansion import quote
+from mlacheck.launch.quoting import quote
 from mlacheck.line import Line, Options, world_fact
 from mlacheck.probes.config import first_value
 from mlacheck.refusal import refusal_findings

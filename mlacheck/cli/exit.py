@@ -25,7 +25,8 @@ EPILOG: Final = (
 def reaches(report: Report, fail_on: str, *, strict: bool) -> bool:
     """Tell whether a report has something at or above the threshold."""
     threshold = LEVELS.index(fail_on)
-    if strict and report.verdict == "unknown":
+    # A file that is no launch file leaves no launch command unknown.
+    if strict and report.verdict == "unknown" and report.command:
         return True
     return report.verdict == "error" or any(
         LEVELS.index(finding.level) >= threshold and not finding.suppressed for finding in report.findings

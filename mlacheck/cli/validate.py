@@ -24,14 +24,25 @@ if TYPE_CHECKING:
     from mlacheck.launch.command import LaunchCommand, LaunchResult
     from mlacheck.session import Session
 
+_AFTER: Final = "mlacheck.command"  # where the words after `--` are kept
 # Text with one of these problems may hold a launch command that nobody could read.
 UNREADABLE: Final = frozenset(
     {"not-text", "too-large", "unbalanced-quote", "unbalanced-expansion", "nested-too-deep"}
 )
 
 
+class _Command(click.Command):
+    """Takes files before `--` and a command after it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        at = args.index("--") if "--" in args else len(args)
+        ctx.meta[_AFTER] = args[at + 1 :]
+        return super().parse_args(ctx, args[:at])
+
+
 @click.command(
     "validate",
+    cls=_Command,
     context_settings={"max_content_width": 110},
     epilog=codes.EPILOG,
 )
@@ -41,7 +52,7 @@ UNREADABLE: Final = frozenset(
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
     help="Check a JSONL file of cases.",
 )
-@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
+@click.argument("files", nargs=-1, metavar="[FILE|FOLDER|-]... [-- COMMAND...]")
 @target_options
 @config_options
 @click.option(
@@ -86,17 +97,20 @@ def command(**given: Any) -> None:
     """Check launch lines: would they boot, and decode correctly.
 
     \b
+    mlacheck validate launch.sh k8s/ Dockerfile
+    helm template chart | mlacheck validate -
     mlacheck validate --args "--model-path deepseek-ai/DeepSeek-V3 --tp 8 --dcp-size 8" --gpu b200
     mlacheck validate --gpu h200 --engine-version 0.5.23 -- sglang serve deepseek-ai/DeepSeek-V3 --tp 8
     mlacheck validate --cases cases.jsonl > reports.jsonl
     """  # noqa: D301 - \b is click's mark for a paragraph kept as it is
-    sys.exit(_run(**given))
+    sys.exit(_run(words=click.get_current_context().meta[_AFTER], **given))
 
 
 def _run(**given: Any) -> int:
     pairs = pair(given["formats"], given["outputs"], "text" if given["cases"] is None else "jsonl")
-    if sum((given["text"] is not None, given["cases"] is not None, bool(given["words"]))) != 1:
-        raise click.UsageError("give exactly one of --args TEXT, -- COMMAND..., and --cases FILE")
+    said = (given["text"] is not None, given["cases"] is not None, bool(given["words"]), bool(given["files"]))
+    if sum(said) != 1:
+        raise click.UsageError("give exactly one of FILE..., --args TEXT, -- COMMAND..., and --cases FILE")
     if given["evidence"] and given["cases"] is not None:
         raise click.UsageError("--evidence goes with a launch command, not with --cases")
     from mlacheck.baseline import BaselineError  # not needed for --help
@@ -106,7 +120,8 @@ def _run(**given: Any) -> int:
     try:
         if given["cases"] is not None:
             return _cases(pairs, given)
-        return _lines(pairs, _configured(given))
+        given = _configured(given)
+        return _files(pairs, given) if given["files"] else _lines(pairs, given)
     except (RuleError, OutputError, BaselineError, ConfigError) as error:
         for line in str(error).splitlines():
             click.echo(f"error: {line}", err=True)
@@ -149,18 +164,41 @@ def _cases(pairs: list[tuple[str, str]], given: dict[str, Any]) -> int:
     )
 
 
+def _files(pairs: list[tuple[str, str]], given: dict[str, Any]) -> int:
+    from mlacheck.cli.files import check, missing_files  # only for files
+
+    missing = missing_files(given["files"])
+    session = _session(given)
+    measured = _Measured(session, given)
+    reports = check(session, given, _refuse_target, measured)
+    code = _told(reports, pairs, given, ran=measured.ran)
+    if missing:
+        return codes.USAGE
+    if code == codes.OK and not given["allow_empty"] and not any(report.command for report in reports):
+        click.echo("error: no launch command found", err=True)
+        return codes.NOTHING
+    return code
+
+
 def _lines(pairs: list[tuple[str, str]], given: dict[str, Any]) -> int:
-    result = _launch(given["text"], given["words"], given["engine"])
+    result = _launch(given["text"], given["words"], given)
     if not result.commands:
         _say_nothing_found(result)
         if any(problem.kind in UNREADABLE for problem in result.problems):
             return codes.USAGE
         return codes.OK if given["allow_empty"] else codes.NOTHING
-    from mlacheck.report.writers import Style  # not needed for --help
-
-    reports, ran = _reports(result, given["extra"], given)
+    reports, ran = _reports(result, given)
     if given["text"] is not None:
         reports = _suppressed(reports, given["text"], given["extra"])
+    return _told(reports, pairs, given, ran=ran)
+
+
+def _told(
+    reports: Sequence[Report], pairs: list[tuple[str, str]], given: dict[str, Any], *, ran: bool
+) -> int:
+    """Write what was found and give the exit code."""
+    from mlacheck.report.writers import Style  # not needed for --help
+
     reports = silence_reports(
         reports,
         select=given["select"],
@@ -177,14 +215,12 @@ def _lines(pairs: list[tuple[str, str]], given: dict[str, Any]) -> int:
     )
 
 
-def _launch(text: str | None, words: Sequence[str], engine: str) -> LaunchResult:
+def _launch(text: str | None, words: Sequence[str], given: dict[str, Any]) -> LaunchResult:
     from mlacheck.launch import parse_argv, parse_text  # not needed for --help
 
-    return (
-        parse_argv(list(words), default_engine=engine)
-        if text is None
-        else parse_text(text, default_engine=engine)
-    )
+    if text is None:
+        return parse_argv(list(words), default_engine=given["engine"])
+    return parse_text(text, default_engine=given["engine"], env=parse_env(given["env"]))
 
 
 def _suppressed(reports: Sequence[Report], text: str, extra: Sequence[str]) -> list[Report]:
@@ -211,9 +247,8 @@ def _say_nothing_found(result: LaunchResult) -> None:
         )
 
 
-def _reports(result: LaunchResult, extra: Sequence[str], given: dict[str, Any]) -> tuple[list[Report], bool]:
-    from mlacheck.probes.engine import recorded_versions  # not needed for --help
-    from mlacheck.probes.target import TargetFlags  # same
+def _session(given: dict[str, Any]) -> Session:
+    from mlacheck.probes.target import TargetFlags  # not needed for --help
     from mlacheck.session import Session  # same
 
     flags = TargetFlags(
@@ -224,37 +259,57 @@ def _reports(result: LaunchResult, extra: Sequence[str], given: dict[str, Any]) 
         nodes=given["nodes"],
         probe_import=given["probe_import"],
     )
-    session = Session(
+    return Session(
         flags,
         model=given["model"],
         env=parse_env(given["env"]),
-        extra_rules=tuple(map(Path, extra)),
+        extra_rules=tuple(map(Path, given["extra"])),
         remedies=given["remedies"] is not False,
         settings=given["settings"],
         profile=given["profile"],
     )
-    evidence: tuple[Evidence, ...] = ()
-    if given["evidence"]:
-        from mlacheck.cli.evidence import add_evidence, read_all  # only when asked for
 
-        evidence = read_all(given["evidence"])
-    reports, ran = [], True
+
+class _Measured:
+    """Adds to a report what a decode check and kept evidence say, where they are asked for."""
+
+    def __init__(self, session: Session, given: dict[str, Any]) -> None:
+        self.session, self.given = session, given
+        self.ran = True
+        self.evidence: tuple[Evidence, ...] = ()
+        if given["evidence"]:
+            from mlacheck.cli.evidence import read_all  # only when asked for
+
+            self.evidence = read_all(given["evidence"])
+
+    def __call__(self, launch: LaunchCommand, report: Report) -> Report:
+        """Add it to the report of one command."""
+        if self.given["decode_check"]:
+            from mlacheck.cli.decode_check import add_decode_check  # only when asked for
+
+            report, done = add_decode_check(report, self.session.model_of(report), _overrides(self.given))
+            self.ran = self.ran and done
+        if self.evidence:
+            from mlacheck.cli.evidence import add_evidence  # only when asked for
+
+            target = self.session.checker(launch).target
+            model = self.session.model_of(report)
+            report = add_evidence(report, model, target, self.evidence, _overrides(self.given))
+        return report
+
+
+def _reports(result: LaunchResult, given: dict[str, Any]) -> tuple[list[Report], bool]:
+    from mlacheck.probes.engine import recorded_versions  # not needed for --help
+
+    session = _session(given)
+    measured = _Measured(session, given)
+    reports = []
     for launch in result.commands:
         if not recorded_versions(launch.engine):
             raise click.UsageError(f"there are no rules for {launch.engine}: this line cannot be checked")
         _refuse_target(session, launch)
-        report = session.check(launch, result.problems)
-        if given["decode_check"]:
-            from mlacheck.cli.decode_check import add_decode_check  # only when asked for
-
-            report, done = add_decode_check(report, session.model_of(report), _overrides(given))
-            ran = ran and done
-        if evidence:
-            target = session.checker(launch).target
-            overrides = _overrides(given)
-            report = add_evidence(report, session.model_of(report), target, evidence, overrides)
-        reports.append(report)
-    return reports, ran
+        reports.append(measured(launch, session.check(launch, result.problems)))
+    return reports, measured.ran
 
 
 def _refuse_target(session: Session, launch: LaunchCommand) -> None:

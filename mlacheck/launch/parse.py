@@ -13,7 +13,7 @@ from mlacheck.launch.quoting import quote
 from mlacheck.launch.reader import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 MOST_CHARACTERS: Final = 1_000_000
 _FORMS: Final = (
@@ -28,13 +28,14 @@ def parse_text(
     file: str | None = None,
     line: int = 1,
     column: int = 1,
+    env: Mapping[str, str] | None = None,
 ) -> LaunchResult:
     """Find the launch commands in shell text; `line` and `column` say where the text starts in its file."""
     lines = Lines(text, line, column)
     problem = unreadable(text, lines)
     if problem is not None:
         return LaunchResult(problems=(problem,), document=Document(text, file))
-    reader = Reader(default_engine, file, lines)
+    reader = Reader(default_engine, file, lines, env=env)
     try:
         reader.text(document(text), Frame())
     except RecursionError:

@@ -1,0 +1,57 @@
+"""`mlacheck validate FILE...`: reads the files, checks what they launch, applies their comments."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mlacheck.files import read, reports_of
+from mlacheck.launch.file.walk import files
+from mlacheck.probes.engine import recorded_versions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mlacheck.finding import Report
+    from mlacheck.launch.command import LaunchCommand
+    from mlacheck.session import Session
+
+
+def missing_files(paths: Sequence[str]) -> bool:
+    """Say which of the named files do not exist."""
+    missing = [path for path in paths if path != "-" and not os.path.lexists(path)]
+    for path in missing:
+        click.echo(f"error: {path} does not exist; a launch command goes after --", err=True)
+    return bool(missing)
+
+
+def check(
+    session: Session,
+    given: dict[str, Any],
+    refuse: Callable[[Session, LaunchCommand], None],
+    measured: Callable[[LaunchCommand, Report], Report],
+) -> list[Report]:
+    """Check files.
+
+    `refuse` stops at a target that the caller names and that cannot be read; `measured` adds measurements.
+    """
+    named = [path for path in given["files"] if path == "-" or os.path.lexists(path)]
+    stdin = sys.stdin.buffer.read() if "-" in named else None
+    reports: list[Report] = []
+    for path in files(named):
+        result = read(path, stdin if path == "-" else None, given["engine"], session.env_of(path))
+        for command in result.commands:
+            if recorded_versions(command.engine):
+                refuse(session, command)
+        found = reports_of(result, session, measured)
+        if "mlacheck" in result.document.text and found:
+            from mlacheck.ruleset.names import rule_names  # only for a text that may have such comments
+            from mlacheck.suppression import suppress  # same
+
+            found = suppress(found, result.document.text, rule_names(map(Path, given["extra"])))
+        reports.extend(found)
+    return reports
