@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from mlacheck import __version__
 from mlacheck.cli.exit import EPILOG
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# What a shell gives for a command that a closed pipe ended, as in `mlacheck rules list | head`.
+_PIPE_CLOSED: Final = 141
+
+
+@contextlib.contextmanager
+def _closed_pipes() -> Iterator[None]:
+    """Go before click, which makes a closed pipe exit code 1: here that means findings."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise SystemExit(_PIPE_CLOSED) from None
 
 
 class _Lazy(click.Group):
@@ -34,6 +51,14 @@ class _Lazy(click.Group):
         module = importlib.import_module(f"mlacheck.cli.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         return command
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        with _closed_pipes():  # --help and --version write here
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> object:
+        with _closed_pipes():
+            return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - same
         with formatter.section("Commands"):
@@ -66,9 +91,19 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        cli()
+        try:
+            cli()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_output()
+        sys.exit(_PIPE_CLOSED)
     except OSError as error:
-        # The interpreter would try to write what is left once more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _drop_output()
         click.echo(f"error: the report cannot be written: {error.strerror}", err=True)
         sys.exit(2)
+
+
+def _drop_output() -> None:
+    """Let what is left go nowhere: the interpreter would try to write it once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
