@@ -11,8 +11,9 @@ from pydantic import ValidationError
 
 from mlacheck.frozen import frozen
 from mlacheck.ruleset import source as rule_source
+from mlacheck.ruleset.check import check
 from mlacheck.ruleset.error import RuleError
-from mlacheck.ruleset.expression import Declaration, ExpressionError, Scope, check, names_of
+from mlacheck.ruleset.expression import Declaration, ExpressionError, Scope, names_of
 from mlacheck.ruleset.program import PLACEHOLDER, Arm, Program, Step
 from mlacheck.ruleset.schema import FindRule, ProgramFile, RuleFile, SetRule, SourceReference
 

@@ -7,7 +7,6 @@ an unknown value is needed. For exactly those cases `interpreter` walks the same
 from __future__ import annotations
 
 import ast
-import difflib
 import itertools
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -220,92 +219,6 @@ def literal(node: ast.expr) -> object:
         if isinstance(value, int | float):
             return -value
     raise ValueError(ast.unparse(node))
-
-
-def check(text: str, scope: Scope) -> None:
-    """Raise `ExpressionError` unless every node, name and compared value of an expression is known."""
-    _check(scope.tree(text), scope)
-
-
-def _check(node: ast.expr, scope: Scope) -> None:
-    name = dotted(node)
-    if name is not None:
-        _check_name(name, scope)
-    elif isinstance(node, ast.Constant):
-        if not isinstance(node.value, int | float | str | bool | None):
-            raise ExpressionError(f"{ast.unparse(node)} is not a literal of this language")
-    elif isinstance(node, ast.List | ast.Tuple):
-        for item in node.elts:
-            _check(item, scope)
-    elif isinstance(node, ast.BoolOp):
-        for item in node.values:
-            _check(item, scope)
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
-        _check(node.operand, scope)
-    elif isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC:
-        _check(node.left, scope)
-        _check(node.right, scope)
-    elif isinstance(node, ast.IfExp):
-        for item in (node.test, node.body, node.orelse):
-            _check(item, scope)
-    elif isinstance(node, ast.Compare):
-        _check_compare(node, scope)
-    elif isinstance(node, ast.Call):
-        called = node.func.id if isinstance(node.func, ast.Name) else ast.unparse(node.func)
-        if called not in FUNCTIONS or node.keywords:
-            raise ExpressionError(f"no function {called!r} here; there are: {', '.join(FUNCTIONS)}")
-        for item in node.args:
-            _check(item, scope)
-    else:
-        raise ExpressionError(f"{ast.unparse(node)!r} is outside the language")
-
-
-def _check_name(name: str, scope: Scope) -> None:
-    if name in scope.declarations or name in scope.derives or name in scope.tables:
-        return
-    known = [*scope.declarations, *scope.derives, *scope.tables]
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    raise ExpressionError(f"no fact or table {name!r} is declared{hint}")
-
-
-def _check_compare(node: ast.Compare, scope: Scope) -> None:
-    operands = [node.left, *node.comparators]
-    for operand in operands:
-        _check(operand, scope)
-    for left, sign, right in zip(operands, node.ops, operands[1:], strict=False):
-        if isinstance(sign, ast.Is | ast.IsNot):
-            if not (isinstance(right, ast.Constant) and right.value is None):
-                raise ExpressionError(f"`is` only compares with None: {ast.unparse(node)!r}")
-            continue
-        _check_values(left, sign, right, scope)
-        # On the right of `in` a string is searched, not compared.
-        if not isinstance(sign, ast.In | ast.NotIn):
-            _check_values(right, sign, left, scope)
-
-
-def _check_values(fact: ast.expr, sign: ast.cmpop, other: ast.expr, scope: Scope) -> None:
-    name = dotted(fact)
-    declared = scope.declarations.get(name) if name else None
-    if declared is None:
-        return
-    try:
-        value = literal(other)
-    except ValueError:
-        return
-    membership = isinstance(sign, ast.In | ast.NotIn)
-    for item in value if isinstance(value, tuple) and membership else (value,):
-        if declared.type in {"int", "float"} and isinstance(item, str):
-            raise ExpressionError(f"{name} is a number and is compared with {item!r}")
-        if (
-            declared.values
-            and isinstance(item, str)
-            and item not in declared.values
-            and declared.type == "str"
-        ):
-            close = difflib.get_close_matches(item, map(str, declared.values), n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise ExpressionError(f"{name} never has the value {item!r}{hint}")
 
 
 def _emit(node: ast.expr, scope: Scope) -> str:

@@ -10,7 +10,7 @@ from mlacheck.remedies.candidates import Candidates
 from mlacheck.remedies.cost import Costs
 from mlacheck.remedies.preference import Keep, Preferences, preferences
 from mlacheck.remedies.search import Search
-from mlacheck.ruleset.expression import check
+from mlacheck.ruleset.check import check
 from mlacheck.ruleset.load import load_program
 
 GRAMMAR = Grammar(

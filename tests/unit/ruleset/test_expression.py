@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from packaging.version import Version
 
 from mlacheck.facts import UNKNOWN, Possible, Undecided, is_known, one_of
-from mlacheck.ruleset.expression import FUNCTIONS, Declaration, ExpressionError, Scope, check
+from mlacheck.ruleset.check import check
+from mlacheck.ruleset.expression import FUNCTIONS, Declaration, ExpressionError, Scope
 from mlacheck.ruleset.interpreter import decide, evaluate, truth, version
 
 DECLARED = {
