@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from mlacheck.probes.model import ModelConfig, ModelProblem
 
 _TEXTS: Final = ("engine", "engine_version", "model", "gpu", "flashinfer")
+_KEYS: Final = frozenset((*_TEXTS, "id", "args", "env", "gpu_count", "nodes", "packages"))
 
 
 @frozen
@@ -125,7 +127,21 @@ def _said(case: dict[str, Any], key: str) -> str | None:
     return "none" if value is None else None if value == "pin" else value
 
 
+def _misspelt(case: dict[str, Any]) -> str | None:
+    """Name a key that stands for one that the case lacks; what else a case carries is its own affair."""
+    for key in case.keys() - _KEYS:
+        plain = str(key).lower().replace("-", "_")
+        missing = [name for name in _KEYS if name not in case]
+        close = [plain] if plain in missing else difflib.get_close_matches(plain, missing, n=1, cutoff=0.8)
+        if close:
+            return f"{key} is no key of a case; did you mean {close[0]}?"
+    return None
+
+
 def _wrong(case: dict[str, Any]) -> str | None:
+    misspelt = _misspelt(case)
+    if misspelt is not None:
+        return misspelt
     for key in _TEXTS:
         if not isinstance(case.get(key), str | None):
             return f"{key} is {case[key]!r}, not a string or null"

@@ -92,7 +92,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         try:
-            cli()
+            cli(prog_name="mlacheck")
         finally:
             sys.stdout.flush()
     except BrokenPipeError:

@@ -19,7 +19,12 @@ def config_options(function: F) -> F:
     """Add them."""
     for option in reversed(
         (
-            click.option("--profile", metavar="NAME", help="Target from the configuration, for every file."),
+            click.option(
+                "--profile",
+                metavar="NAME",
+                help="Target from the configuration, for every file.",
+                shell_complete=_complete_profile,
+            ),
             click.option(
                 "--config-file",
                 metavar="PATH",
@@ -30,6 +35,17 @@ def config_options(function: F) -> F:
     ):
         function = option(function)
     return function
+
+
+def _complete_profile(ctx: click.Context, _: click.Parameter, start: str) -> list[str]:
+    """Offer the configuration's profiles to a shell."""
+    from mlacheck.config import ConfigError  # only for completion
+
+    try:
+        settings = load_settings(ctx.params.get("config_file"), no_config=False)
+    except ConfigError:
+        return []
+    return [profile.name for profile in settings.profiles if profile.name.startswith(start)]
 
 
 def load_settings(config_file: str | None, *, no_config: bool) -> Settings:

@@ -19,7 +19,12 @@ def target_options(function: F) -> F:
             click.option("--engine", type=click.Choice(["sglang"]), default="sglang", show_default=True),
             click.option("--engine-version", metavar="V", help="Engine version, such as 0.5.18."),
             click.option("--flashinfer", metavar="V", help="FlashInfer version, or none."),
-            click.option("--gpu", metavar="NAME", help="GPU: h200, b200, ..., smXY, or none."),
+            click.option(
+                "--gpu",
+                metavar="NAME",
+                help="GPU: h200, b200, ..., smXY, or none.",
+                shell_complete=_complete_gpu,
+            ),
             click.option("--gpu-count", type=click.IntRange(min=0), metavar="N", help="GPUs per node."),
             click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="Nodes."),
             click.option("--model", metavar="PATH|ID", help="config.json, its folder, or a model's name."),
@@ -30,6 +35,13 @@ def target_options(function: F) -> F:
     ):
         function = option(function)
     return function
+
+
+def _complete_gpu(_: click.Context, __: click.Parameter, start: str) -> list[str]:
+    """Offer the names of GPUs to a shell."""
+    from mlacheck.probes.hardware import load_gpus  # only for completion
+
+    return [name for name in (*load_gpus(), "none") if name.startswith(start.lower())]
 
 
 def parse_env(pairs: tuple[str, ...]) -> dict[str, str]:

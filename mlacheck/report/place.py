@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import os
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from mlacheck.finding import Finding, Report
+    from collections.abc import Iterable
 
+    from mlacheck.finding import Finding, Report, Undecided
+
+_TARGET: Final = "the model's config (--model PATH)"
+_DRAFT: Final = "the draft model's config"
+# What a caller can supply, by the start of the facts that come from it.
+_SUPPLIED: Final = (
+    ("target.", _TARGET),
+    ("draft.", _DRAFT),
+    ("gpu.", "the GPU (--gpu NAME)"),
+    ("flashinfer.", "FlashInfer (--flashinfer VERSION)"),
+    ("version.flashinfer", "FlashInfer (--flashinfer VERSION)"),
+    ("env.", "the engine's environment (--env K=V)"),
+)
 # What stands in for a file's name when a command was given on the command line.
 NO_FILE = "<command line>"
 
@@ -35,6 +48,17 @@ def shown(place_: tuple[str, int, int]) -> str:
     return ":".join(map(str, place_))
 
 
+def wanted(waiting: Iterable[Undecided], most: int = 4) -> str:
+    """Say what would decide rules: what a caller can supply, else the facts that they wait for."""
+    needs = sorted({need for one in waiting for need in one.needs})
+    told = {said: None for start, said in _SUPPLIED if any(need.startswith(start) for need in needs)}
+    if _TARGET in told:
+        told.pop(_DRAFT, None)  # it follows from the target
+    names = list(told) or needs
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def why_unknown(report: Report) -> str | None:
     """Say in one line what keeps a verdict from being decided; None when it is decided."""
     if report.verdict != "unknown":
@@ -42,8 +66,6 @@ def why_unknown(report: Report) -> str | None:
     parts = [one.message for one in report.problems]
     waiting = [one for one in report.undecided if one.level == "error"]
     if waiting:
-        needs = sorted({need for one in waiting for need in one.needs})
-        more = f" and {len(needs) - 4} more" if len(needs) > 4 else ""
         rules = "1 rule waits" if len(waiting) == 1 else f"{len(waiting)} rules wait"
-        parts.append(f"{rules} for {', '.join(needs[:4])}{more}")
+        parts.append(f"{rules} for {wanted(waiting)}")
     return "; ".join(parts or report.assumptions) or "part of the input is not settled"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TextIO, TypeAlias
 from mlacheck.builtin import INPUT
 from mlacheck.finding import NOT_KNOWN
 from mlacheck.report.layout import width_of, wrap, wrap_command
-from mlacheck.report.place import place, relative, shown
+from mlacheck.report.place import place, relative, shown, wanted
 from mlacheck.report.summary import counted, summary
 from mlacheck.ruleset.machine import show
 
@@ -36,6 +36,9 @@ _RUNS: Final = (
     "page_size",
     "kv_cache_dtype",
 )
+# How a value that is not settled is written: `one of a, b`.
+_ONE_OF: Final = "one of "
+_MOST_NAMES: Final = 4
 _STOPS: Final = "the engine stops here"
 _LATER: Final = {
     "first-decode": "the engine starts, then fails at graph capture or the first decode",
@@ -153,8 +156,10 @@ class _Page:
             yield from self._row(name.ljust(width), resolved[name])
 
     def _row(self, name: str, one: Resolved) -> Iterator[Line]:
-        value = "unknown" if one.origin == NOT_KNOWN else "-" if one.value is None else show(one.value)
-        origin = "" if one.origin == NOT_KNOWN else one.origin
+        value = self._value(one)
+        # Which rule would have set a value that is not settled is a guess too.
+        open_ = str(one.value).startswith(_ONE_OF) and not one.origin.startswith("depends on ")
+        origin = "" if open_ or one.origin == NOT_KNOWN else one.origin
         head = f"    {name}  "
         if len(head) + len(value) + len(origin) + 2 <= self.width or not origin:
             yield (head, ""), (value.ljust(14), "bold"), (f"  {origin}" if origin else "", "dim")
@@ -162,6 +167,17 @@ class _Page:
         for number, line in enumerate(wrap(value, self.width, head)):
             yield (line[: len(head)] if not number else " " * len(head), ""), (line[len(head) :], "bold")
         yield from self._text(origin, " " * len(head) + "  ", "dim", "")
+
+    def _value(self, one: Resolved) -> str:
+        if one.value is None:
+            return "unknown" if one.origin == NOT_KNOWN else "-"
+        several = str(one.value)
+        if not several.startswith(_ONE_OF):
+            return show(one.value)
+        names = ["unset" if name == "None" else name for name in several.removeprefix(_ONE_OF).split(", ")]
+        if len(names) > _MOST_NAMES and not self.verbose:
+            names[_MOST_NAMES - 1 :] = [f"{len(names) - _MOST_NAMES + 1} more"]
+        return f"{', '.join(names[:-1])} or {names[-1]}"
 
     def _finding(self, finding: Finding) -> Iterator[Line]:
         yield from self._styled(
@@ -217,13 +233,12 @@ class _Page:
     def _boundary(self) -> Iterator[Line]:
         report = self.report
         if report.undecided:
-            needs = sorted({need for one in report.undecided for need in one.needs})
-            more = f" and {len(needs) - 8} more" if len(needs) > 8 and not self.verbose else ""
-            named = ", ".join(needs if self.verbose else needs[:8])
             count = counted(len(report.undecided), "rule")
-            yield _line("")
             waits = "waits" if len(report.undecided) == 1 else "wait"
-            yield from self._text(f"undecided: {count} {waits} for {named}{more}", "  ", "magenta")
+            yield _line("")
+            yield from self._text(
+                f"undecided: {count} {waits} for {wanted(report.undecided)}", "  ", "magenta"
+            )
             for one in report.undecided if self.verbose else report.undecided[:5]:
                 yield from self._text(f"{one.rule} {one.title} (needs {', '.join(one.needs)})", "    ", "dim")
             if not self.verbose and len(report.undecided) > 5:

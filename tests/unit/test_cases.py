@@ -136,3 +136,36 @@ def test_no_json_object_breaks_the_reader(row):
     if isinstance(result, Report) and row.get("engine_version") is None:
         assert any("no version is named" in text for text in result.assumptions)
         assert result.verdict != "ok"
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("engine_verison", "engine_version"),
+        ("engine-version", "engine_version"),
+        ("GPU", "gpu"),
+        ("gpus", "gpu"),
+        ("flash_infer", "flashinfer"),
+        ("gpu-count", "gpu_count"),
+        ("package", "packages"),
+    ],
+)
+def test_a_misspelt_key_is_named_with_what_is_close(key, meant):
+    (problem,) = Cases().check([json.dumps({"id": 1, "args": [], key: "0.5.18"})])
+    assert isinstance(problem, CaseProblem)
+    assert problem.message == f"{key} is no key of a case; did you mean {meant}?"
+
+
+def test_keys_of_the_callers_own_are_left_alone():
+    row = {
+        "id": 1,
+        "args": [],
+        "gpu": "h200",
+        "gpus": 8,
+        "note": "x",
+        "verdict": "ok",
+        "argv": [],
+        "comment": 1,
+    }
+    (report,) = Cases().check([json.dumps(row)])
+    assert not isinstance(report, CaseProblem)

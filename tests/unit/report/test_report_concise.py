@@ -16,7 +16,7 @@ def test_one_line_a_finding_with_its_place(several, write):
         ("deploy/run it.sh", "3", "info", "TOY003"),
         ("/elsewhere/b.yaml", "1", "unknown", None),
     ]
-    assert "waits for gpu.sm, is_mla" in found[3]["message"]
+    assert "waits for the GPU (--gpu NAME)" in found[3]["message"]
     said, _, notes = last.partition("; ")
     assert said == "checked 3 commands in 2 files: 1 error, 1 warning, 1 info"
     assert notes == "1 unknown; 1 suppressed; 1 rule undecided"

@@ -31,7 +31,7 @@ def test_the_table_has_a_row_for_every_live_finding_and_open_verdict(several, wr
     assert rows[0][2].startswith(
         "TOY001 a|b `c` <b>&amp; 100% *x* _y_ @\u200bsomeone #1: a,b next [l](http://x)"
     )
-    assert "gpu.sm" in rows[3][2]
+    assert "--gpu NAME" in rows[3][2]
 
 
 def test_nothing_in_a_message_is_read_as_markup(several, write):

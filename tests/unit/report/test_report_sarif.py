@@ -75,5 +75,5 @@ def test_levels_suppressions_and_open_questions(several):
     assert found[3]["suppressions"] == [{"kind": "inSource", "justification": "known, see #3"}]
     assert "suppressions" not in found[0]
     assert found[4]["kind"] == "open"
-    assert "gpu.sm" in found[4]["message"]["text"]
+    assert "--gpu NAME" in found[4]["message"]["text"]
     assert found[0]["properties"]["decode"][1]["measured"] == 0.13

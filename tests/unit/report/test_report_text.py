@@ -143,7 +143,7 @@ def test_undecided_rules_are_listed_and_cut_short_unless_asked():
     assert "and 4 more" in short
     assert "TOY008" not in short
     assert "TOY008" in long
-    assert "9 rules wait for gpu.sm" in short
+    assert "9 rules wait for the GPU (--gpu NAME)" in short
 
 
 def test_verbose_shows_every_value_and_what_would_confirm_a_finding():
@@ -191,6 +191,30 @@ def test_what_is_not_known_is_not_shown_as_unset():
     text = written(made(resolved=resolved))
     assert re.search(r"page_size +unknown", text)
     assert re.search(r"kv_cache_dtype +- +default", text)
+
+
+def test_values_that_are_not_settled_read_as_a_choice():
+    def row(names, **options):
+        text = written(made(resolved={"page_size": Resolved(f"one of {names}", "depends on x")}), **options)
+        return words(next(line for line in text.splitlines() if "page_size" in line)).split(" ", 1)[1]
+
+    assert row("fa3, None") == "fa3 or unset depends on x"
+    assert row("a, b, c, d, e, f") == "a, b, c or 3 more depends on x"
+    assert row("a, b, c, d, e, f", verbose=True) == "a, b, c, d, e or f depends on x"
+
+    guessed = written(made(resolved={"page_size": Resolved("one of a, b", "page of triton")}))
+    assert "page of triton" not in guessed
+
+
+def test_what_would_decide_is_what_a_caller_can_supply():
+    needs = ("attention_backend", "target.architecture", "gpu.sm", "version.flashinfer")
+    text = words(written(made(undecided=(Undecided("TOY001", "t", "error", needs),))))
+    assert (
+        "1 rule waits for the model's config (--model PATH), the GPU (--gpu NAME), "
+        "FlashInfer (--flashinfer VERSION)"
+    ) in text
+    text = written(made(undecided=(Undecided("TOY001", "t", "error", ("a", "b")),)))
+    assert "1 rule waits for a, b" in text
 
 
 def test_silenced_findings_are_told_with_who_and_why():
