@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from mlacheck.finding import Report
     from mlacheck.probes.model import ModelConfig, ModelProblem
 
+_KINDS: Final = {
+    list: "a list",
+    str: "a string",
+    int: "a number",
+    float: "a number",
+    bool: "a boolean",
+    type(None): "null",
+}
 _TEXTS: Final = ("engine", "engine_version", "model", "gpu", "flashinfer")
 _KEYS: Final = frozenset((*_TEXTS, "id", "args", "env", "gpu_count", "nodes", "packages"))
 
@@ -57,9 +65,9 @@ class Cases:
         try:
             case = json.loads(line)
         except (ValueError, RecursionError) as error:
-            return CaseProblem(number, f"is not JSON: {error}")
+            return CaseProblem(number, f"is not JSON: {error}; give one JSON object a line")
         if not isinstance(case, dict):
-            return CaseProblem(number, f"is not an object but {type(case).__name__}")
+            return CaseProblem(number, f"is {_KINDS[type(case)]}; give one JSON object a line")
         wrong = _wrong(case)
         if wrong is not None:
             return CaseProblem(number, wrong, case.get("id"))
@@ -144,22 +152,23 @@ def _wrong(case: dict[str, Any]) -> str | None:
         return misspelt
     for key in _TEXTS:
         if not isinstance(case.get(key), str | None):
-            return f"{key} is {case[key]!r}, not a string or null"
+            return f"{key} is {case[key]!r}; give a string, or null where there is none"
     if case.get("engine", "sglang") != "sglang":
         return f"engine {case['engine']!r} is not known; there is sglang"
     args = case.get("args")
     if not isinstance(args, str) and not (isinstance(args, list) and all(isinstance(a, str) for a in args)):
-        return "args is neither a list of strings nor a string"
+        given = f"is {args!r}" if "args" in case else "is missing"
+        return f"args {given}; give a list of words, or one string as a shell reads it"
     env = case.get("env", {})
     if env is not None and not (isinstance(env, dict) and all(isinstance(v, str) for v in env.values())):
-        return "env is not an object of strings"
+        return f"env is {env!r}; give an object of strings"
     packages = case.get("packages", {})
     if packages is not None and not (
         isinstance(packages, dict) and all(isinstance(v, str | None) for v in packages.values())
     ):
-        return "packages is not an object of versions"
+        return f"packages is {packages!r}; give an object of versions, null for what is not installed"
     for key, least in (("gpu_count", 0), ("nodes", 1)):
         value = case.get(key)
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
-            return f"{key} is {value!r}, not a whole number from {least}"
+            return f"{key} is {value!r}; give a whole number from {least}"
     return None

@@ -60,6 +60,17 @@ class _Lazy(click.Group):
         with _closed_pipes():
             return super().invoke(ctx)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.modules and not args[0].startswith("-"):
+            import difflib  # only for a command that is not there
+
+            close = difflib.get_close_matches(args[0], self.modules, n=2, cutoff=0.5)
+            hint = f"did you mean {' or '.join(close)}?" if close else f"there is {', '.join(self.modules)}"
+            ctx.fail(f"there is no command {args[0]!r}; {hint}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - same
         with formatter.section("Commands"):
             formatter.write_dl(list(self.modules.items()))

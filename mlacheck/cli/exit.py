@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import click
 
 from mlacheck.finding import LEVELS
 
@@ -20,6 +22,17 @@ EPILOG: Final = (
     "Exit codes: 0 nothing at or above the threshold, 1 findings, 2 bad usage, 3 no launch command, "
     "4 a requested check could not run."
 )
+
+
+class InputError(click.ClickException):
+    """Something that was named and cannot be used; a line for each."""
+
+    exit_code = USAGE
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Say what is wrong, without the usage: the flags were right."""
+        for line in self.message.splitlines():
+            click.echo(f"error: {line}", file=file, err=True)
 
 
 def reaches(report: Report, fail_on: str, *, strict: bool) -> bool:

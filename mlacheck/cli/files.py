@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from mlacheck.session import Session
 
 
-def missing_files(paths: Sequence[str]) -> bool:
+def missing_files(paths: Sequence[str]) -> list[str]:
     """Say which of the named files do not exist."""
     missing = [path for path in paths if path != "-" and not os.path.lexists(path)]
     for path in missing:
         click.echo(f"error: {path} does not exist; a launch command goes after --", err=True)
-    return bool(missing)
+    return missing
 
 
 def check(

@@ -68,8 +68,6 @@ def show(engine: str, name: str) -> None:
             click.echo(f"{source.name}:{source.line(path)}")
             _show(rule)
             return
-    import difflib  # only for a name that is not there
-
     from mlacheck.builtin import BUILTINS  # only for a name that no rule has
 
     for one in BUILTINS:
@@ -80,10 +78,23 @@ def show(engine: str, name: str) -> None:
             return
     names = [key for _, _, rule in rules for key in (rule.id, rule.slug)]
     names += [key for one in BUILTINS for key in (one.id, one.slug)]
+    raise codes.InputError(_no_rule(name, names))
+
+
+def _refuse_names(rules: RuleSet, names: tuple[str, ...]) -> None:
+    """Refuse a name that no rule has."""
+    known = [key for _, _, rule in rules.finds() for key in (rule.id, rule.slug)]
+    wrong = [name for name in names if name not in known]
+    if wrong:
+        raise codes.InputError("\n".join(_no_rule(name, known) for name in wrong))
+
+
+def _no_rule(name: str, names: list[str]) -> str:
+    import difflib  # only for a name that is not there
+
     close = difflib.get_close_matches(name, names, n=3)
-    hint = f"; did you mean {' or '.join(close)}?" if close else "; `mlacheck rules list` names them all"
-    click.echo(f"error: no rule {name!r}{hint}", err=True)
-    sys.exit(codes.USAGE)
+    hint = f"did you mean {' or '.join(close)}?" if close else "`mlacheck rules list` names them all"
+    return f"no rule {name!r}; {hint}"
 
 
 def _show(rule: FindRule) -> None:
@@ -144,7 +155,9 @@ def test(engine: str, names: tuple[str, ...]) -> None:
     from mlacheck.selftest import run_tests  # same
 
     try:
-        results = run_tests(_read(engine), set(names))
+        rules = _read(engine)
+        _refuse_names(rules, names)
+        results = run_tests(rules, set(names))
     except RuleError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(codes.USAGE)

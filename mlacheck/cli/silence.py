@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from mlacheck.cli import exit as codes
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -55,7 +57,7 @@ def make_selection(select: Sequence[str], ignore: Sequence[str], extra: Sequence
         try:
             selection.check(rule_names(extra))
         except TermError as error:
-            raise click.UsageError(f"--select or --ignore: {error}") from error
+            raise codes.InputError(f"--select or --ignore: {error}") from error
     return selection
 
 

@@ -168,6 +168,8 @@ def _files(pairs: list[tuple[str, str]], given: dict[str, Any]) -> int:
     from mlacheck.cli.files import check, missing_files  # only for files
 
     missing = missing_files(given["files"])
+    if len(missing) == len(given["files"]):
+        return codes.USAGE
     session = _session(given)
     measured = _Measured(session, given)
     reports = check(session, given, _refuse_target, measured)
@@ -299,14 +301,17 @@ class _Measured:
 
 
 def _reports(result: LaunchResult, given: dict[str, Any]) -> tuple[list[Report], bool]:
-    from mlacheck.probes.engine import recorded_versions  # not needed for --help
+    from mlacheck.probes.engine import ENGINES, recorded_versions  # not needed for --help
 
     session = _session(given)
     measured = _Measured(session, given)
     reports = []
     for launch in result.commands:
         if not recorded_versions(launch.engine):
-            raise click.UsageError(f"there are no rules for {launch.engine}: this line cannot be checked")
+            known = ", ".join(engine for engine in ENGINES if recorded_versions(engine))
+            raise codes.InputError(
+                f"{launch.entry}: there are no rules for {launch.engine}, only for {known}"
+            )
         _refuse_target(session, launch)
         reports.append(measured(launch, session.check(launch, result.problems)))
     return reports, measured.ran
@@ -323,8 +328,8 @@ def _refuse_target(session: Session, launch: LaunchCommand) -> None:
         wrong.append((origin, f"{model.message}; {model.hint}"))
     if wrong:
         where = [f"{origin} of {path}" if origin[:2] != "--" and path else origin for origin, _ in wrong]
-        raise click.UsageError(
-            "; ".join(f"{place}: {said}" for place, (_, said) in zip(where, wrong, strict=True))
+        raise codes.InputError(
+            "\n".join(f"{place}: {said}" for place, (_, said) in zip(where, wrong, strict=True))
         )
 
 

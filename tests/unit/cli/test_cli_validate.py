@@ -380,3 +380,33 @@ def test_a_flag_that_cases_cannot_follow_is_refused(tmp_path, words):
     result = run("--cases", write(tmp_path, case()), *words)
     assert result.exit_code == 2
     assert f"{words[0]} and --cases do not go together" in result.stderr
+
+
+def test_every_target_that_is_wrong_has_a_line_of_its_own():
+    result = run("--args", LLAMA, "--gpu", "h2000", "--flashinfer", "new")
+    assert result.exit_code == 2
+    first, second = result.stderr.splitlines()
+    assert first.startswith("error: --flashinfer: ")
+    assert second == "error: --gpu: unknown GPU 'h2000'; did you mean h200 or gh200 or h20?"
+
+
+def test_an_engine_without_rules_is_named_with_those_that_have_some():
+    result = run("--args", "vllm serve x")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: vllm serve: there are no rules for vllm, only for sglang")
+
+
+def test_files_that_are_not_there_make_no_report(tmp_path):
+    result = run(str(tmp_path / "none.sh"))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "none.sh does not exist" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("word", "said"), [("validat", "did you mean validate?"), ("zzz", "there is validate, ")]
+)
+def test_a_command_that_is_not_there_is_named_with_what_is(word, said):
+    result = CliRunner().invoke(cli, [word])
+    assert result.exit_code == 2
+    assert f"there is no command '{word}'; " in result.stderr
+    assert said in result.stderr
