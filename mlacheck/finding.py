@@ -119,6 +119,8 @@ class Report:
     unsure: bool = False
     # Every possible world has an error, if not the same one.
     fails_everywhere: bool = False
+    # Where the words start when that is below `location`: a script inside a manifest. 0: not below.
+    words_line: int = 0
 
     @property
     def live(self) -> tuple[Finding, ...]:

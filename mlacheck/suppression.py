@@ -119,11 +119,20 @@ def silence(report: Report, id_: str, by: str, reason: str) -> Report:
 
 def _targets(ignore: Ignore, reports: Sequence[Report]) -> list[int]:
     """List the reports that a comment is for: of the command that starts on its line, or of the next one."""
-    lines = [report.location.line if report.location else 0 for report in reports]
     if ignore.whole_file:
         return list(range(len(reports)))
-    below = min((line for line in lines if line >= ignore.location.line), default=None)
-    return [at for at, line in enumerate(lines) if line == below]
+    here = ignore.location.line
+    own = [at for at, report in enumerate(reports) if here in _lines(report)]
+    if own:
+        return own
+    below = min((line for report in reports if (line := max(_lines(report))) > here), default=None)
+    return [at for at, report in enumerate(reports) if max(_lines(report)) == below]
+
+
+def _lines(report: Report) -> tuple[int, int]:
+    """Give where a command and its words start; words defined above the command start with it."""
+    start = report.location.line if report.location else 0
+    return start, max(start, report.words_line)
 
 
 def _with(report: Report, finding: Finding) -> Report:

@@ -127,6 +127,7 @@ class _Check:
             normalised=self._normalised(),
             unsure=self._unsure(),
             fails_everywhere=self.fails_everywhere,
+            words_line=self.command.words[0].line if self.command.words else 0,
         )
         return judged(report)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TextIO
 
-from mlacheck.report.place import NO_FILE, place, why_unknown
+from mlacheck.report.place import NO_FILE, checkout, place, why_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,16 +17,17 @@ _COMMANDS: Final = {"error": "error", "warning": "warning", "info": "notice"}
 
 def write_github(reports: Sequence[Report], stream: TextIO, style: Style) -> None:
     """Write an annotation for every live finding and for every verdict that is unknown."""
+    base = checkout()
     for report in reports:
         for finding in report.live:
             fixes = [remedy.command or remedy.text for remedy in finding.remedies[:1]]
             text = "\n".join([finding.message, *(f"fix: {fix}" for fix in fixes)])
             title = f"{finding.id} {finding.slug}"
-            stream.write(annotation(_COMMANDS[finding.level], place(report, finding), title, text))
+            stream.write(annotation(_COMMANDS[finding.level], place(report, finding, base), title, text))
         why = why_unknown(report)
         if why is not None:
             level = "error" if style.strict else "notice"
-            stream.write(annotation(level, place(report), "mlacheck verdict unknown", why))
+            stream.write(annotation(level, place(report, None, base), "mlacheck verdict unknown", why))
 
 
 def annotation(command: str, where: tuple[str, int, int], title: str, text: str) -> str:

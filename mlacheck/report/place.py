@@ -26,20 +26,25 @@ _SUPPLIED: Final = (
 NO_FILE = "<command line>"
 
 
-def relative(file: str) -> str:
-    """Give a path relative to the working folder when it is under it, with `/` between its parts."""
+def relative(file: str, base: str | None = None) -> str:
+    """Give a path relative to a folder (the working one) when it is under it, with `/` between its parts."""
     path = os.path.normpath(file)
-    if os.path.isabs(path):  # noqa: PTH117 - this never asks the file system
-        under = os.path.relpath(path)
-        if not under.startswith(os.pardir):
+    if base is not None or os.path.isabs(path):  # noqa: PTH117 - this never asks the file system
+        under = os.path.relpath(path, base)
+        if under != os.pardir and not under.startswith(os.pardir + os.sep):
             path = under
     return PurePath(path).as_posix()
 
 
-def place(report: Report, finding: Finding | None = None) -> tuple[str, int, int]:
+def checkout() -> str | None:
+    """Give the folder of the repository on a GitHub runner: its paths are relative to that one."""
+    return os.environ.get("GITHUB_WORKSPACE") or None
+
+
+def place(report: Report, finding: Finding | None = None, base: str | None = None) -> tuple[str, int, int]:
     """Give file, line and column of a finding, or of its command."""
     location = (finding.location if finding else None) or report.location
-    file = NO_FILE if report.file is None else relative(report.file)
+    file = NO_FILE if report.file is None else relative(report.file, base)
     return file, *((location.line, location.column) if location else (1, 1))
 
 

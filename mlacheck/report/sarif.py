@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from mlacheck import __version__
 from mlacheck.builtin import UNDECIDED
-from mlacheck.report.place import place, relative, why_unknown
+from mlacheck.report.place import checkout, place, relative, why_unknown
 from mlacheck.report.rule_help import rule_help
 
 if TYPE_CHECKING:
@@ -124,12 +124,12 @@ def _located(report: Report, finding: Finding | None) -> dict[str, Any]:
 
 
 def _uri(file: str) -> str:
-    path = relative(file)
+    path = relative(file, checkout())
     return PurePath(path).as_uri() if _is_outside(file) and PurePath(path).is_absolute() else quote(path)
 
 
 def _is_outside(file: str) -> bool:
-    path = relative(file)
+    path = relative(file, checkout())
     return path.startswith("..") or PurePath(path).is_absolute()
 
 
@@ -138,7 +138,9 @@ def _fingerprinted(result: dict[str, Any], report: Report, rule: str, seen: dict
 
     The key is the one by which GitHub follows an alert from one upload to the next.
     """
-    text = "\n".join((rule, relative(report.file or ""), report.normalised or report.command))
+    text = "\n".join(
+        (rule, relative(report.file, checkout()) if report.file else "", report.normalised or report.command)
+    )
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     seen[digest] = seen.get(digest, 0) + 1
     return {**result, "partialFingerprints": {"primaryLocationLineHash": f"{digest}:{seen[digest]}"}}

@@ -83,6 +83,17 @@ def test_alternatives_of_one_command_share_its_comment(at):
     assert [one.verdict for one in suppress([at(2, "TOY001"), at(2)], text, NAMES)] == ["ok", "ok"]
 
 
+def test_commands_of_a_script_inside_a_manifest_are_told_apart(at):
+    text = "command: [bash, -c]\nargs:\n- |\n  # mlacheck: ignore[TOY001] known\n  run\n  run"
+    first, second = suppress([at(1, "TOY001", words_line=5), at(1, "TOY001", words_line=6)], text, NAMES)
+    assert (first.verdict, second.verdict) == ("ok", "error")
+
+
+def test_flags_that_are_defined_above_the_command_do_not_move_it(at):
+    text = "ARGS=(--tp 8)\n# mlacheck: ignore[TOY001] known\nrun\n"
+    assert suppress([at(3, "TOY001", words_line=1)], text, NAMES)[0].verdict == "ok"
+
+
 def test_a_whole_file_can_be_silenced(at):
     text = "run\nrun\n# mlacheck: ignore-file[TOY001] known\n"
     assert [one.verdict for one in suppress([at(1, "TOY001"), at(2, "TOY001")], text, NAMES)] == ["ok", "ok"]

@@ -51,3 +51,14 @@ def test_a_command_without_a_file_points_nowhere(made, finding, write):
 def test_silenced_findings_are_not_shown_and_unknown_is_an_error_when_it_fails(several, write):
     assert "TOY004" not in write("github", *several)
     assert write("github", several[1], strict=True).startswith("::error file=/elsewhere/b.yaml")
+
+
+def test_on_a_runner_paths_are_the_repositorys(made, finding, write, tmp_path, monkeypatch):
+    (tmp_path / "deploy").mkdir()
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
+    monkeypatch.chdir(tmp_path / "deploy")
+    report = made(file="a.sh", findings=(finding(),), verdict="error")
+    assert write("github", report).startswith("::error file=deploy/a.sh,")
+    assert '"uri": "deploy/a.sh"' in write("sarif", report)
+    monkeypatch.setenv("GITHUB_WORKSPACE", "/elsewhere")
+    assert write("github", report).startswith("::error file=a.sh,")
