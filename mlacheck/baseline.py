@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from pathlib import Path, PurePath
@@ -92,6 +91,8 @@ def apply_baseline(
 
 
 def _key(path: Path, report: Report, finding: Finding) -> Key:
+    import hashlib  # slow to import, and few runs have a baseline
+
     folder = os.path.dirname(os.path.abspath(path))  # noqa: PTH100, PTH120 - a path that need not exist
     file = PurePath(os.path.relpath(report.file, folder)).as_posix() if report.file else ""
     command = report.normalised or report.command

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import textwrap
 from typing import TYPE_CHECKING, Final, TextIO
 
 if TYPE_CHECKING:
@@ -16,23 +14,28 @@ _NARROWEST: Final = 40
 
 def width_of(stream: TextIO) -> int:
     """Give the columns of a terminal; 80 where there is none; COLUMNS decides where it is set."""
-    if stream.isatty() or os.environ.get("COLUMNS"):
-        return max(_NARROWEST, shutil.get_terminal_size((NOT_A_TERMINAL, 24)).columns)
-    return NOT_A_TERMINAL
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return max(_NARROWEST, int(columns))
+    try:
+        return max(_NARROWEST, os.get_terminal_size(stream.fileno()).columns)
+    except (OSError, ValueError):  # not a terminal, or nothing that has a number
+        return NOT_A_TERMINAL
 
 
 def wrap(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
     """Break a sentence between words; `first` starts the first line and `rest` the others."""
-    rest = " " * len(first) if rest is None else rest
-    lines = textwrap.wrap(
-        text,
-        width,
-        initial_indent=first,
-        subsequent_indent=rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return lines or [first.rstrip()]
+    indent = " " * len(first) if rest is None else rest
+    lines, line = [], first
+    empty = True  # nothing but the indent stands in the line
+    for word in text.split(" "):
+        if not empty and len(line) + 1 + len(word) > width:
+            lines.append(line.rstrip())
+            line, empty = indent, True
+        if word or not empty:
+            line += word if empty else f" {word}"
+            empty = False
+    return [*lines, line.rstrip()]
 
 
 def wrap_command(command: str, width: int, indent: str) -> list[str]:
