@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.builtin import INPUT
 from mlacheck.finding import LEVELS, START_UP_PHASES, judged
-from mlacheck.frozen import replace
+from mlacheck.frozen import frozen, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +24,7 @@ class TermError(ValueError):
     """A term that selects nothing that exists."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Selection:
     """What is selected (empty: everything) and what is ignored; ignoring wins."""
 

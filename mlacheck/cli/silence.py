@@ -72,7 +72,9 @@ def silence_reports(
     quiet: bool = False,
 ) -> list[Report]:
     """Silence what does not count. Raises `BaselineError`; a name that selects nothing is bad usage."""
-    done = make_selection(select, ignore, extra).apply(reports)
+    done = list(reports)
+    if select or ignore:
+        done = make_selection(select, ignore, extra).apply(done)
     if write_baseline is not None or baseline is not None:
         done = _baseline(done, baseline, write_baseline, quiet=quiet)
     return done
