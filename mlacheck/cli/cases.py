@@ -27,7 +27,8 @@ _STREAMED = ([("jsonl", STDOUT)], [("json", STDOUT)])
 # Flags about a target, and what each case is asked for alone.
 _NOT_BESIDE: Final = (
     *("engine_version", "flashinfer", "gpu", "gpu_count", "nodes", "model", "env", "profile"),
-    *("config_file", "decode_check", "probe_import", "baseline", "write_baseline"),
+    *("config_file", "decode_check", "context_len", "batch", "q_len", "evidence", "probe_import"),
+    *("baseline", "write_baseline"),
 )
 
 

@@ -43,9 +43,17 @@ def checkout() -> str | None:
 
 def place(report: Report, finding: Finding | None = None, base: str | None = None) -> tuple[str, int, int]:
     """Give file, line and column of a finding, or of its command."""
-    location = (finding.location if finding else None) or report.location
     file = NO_FILE if report.file is None else relative(report.file, base)
-    return file, *((location.line, location.column) if location else (1, 1))
+    found = finding.location if finding else None
+    if found is not None:
+        return file, found.line, found.column
+    start = report.location
+    if start is None:
+        return file, 1, 1
+    # A script inside a manifest is better shown where its words are.
+    return (
+        (file, report.words_line, 1) if report.words_line > start.line else (file, start.line, start.column)
+    )
 
 
 def shown(place_: tuple[str, int, int]) -> str:
@@ -66,11 +74,14 @@ def wanted(waiting: Iterable[Undecided], most: int = 4) -> str:
 
 def why_unknown(report: Report) -> str | None:
     """Say in one line what keeps a verdict from being decided; None when it is decided."""
-    if report.verdict != "unknown":
+    if report.verdict != "unknown" or not report.command:
         return None
     parts = [one.message for one in report.problems]
     waiting = [one for one in report.undecided if one.level == "error"]
     if waiting:
         rules = "1 rule waits" if len(waiting) == 1 else f"{len(waiting)} rules wait"
         parts.append(f"{rules} for {wanted(waiting)}")
-    return "; ".join(parts or report.assumptions) or "part of the input is not settled"
+    # A version that is assumed, or that is not recorded, is judged as another one.
+    doubts = [one for one in report.assumptions if one.startswith(f"{report.engine} ")]
+    told = parts or doubts or [finding.message for finding in report.live]
+    return "; ".join(told) or "part of the input is not settled"

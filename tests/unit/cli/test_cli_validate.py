@@ -374,7 +374,7 @@ def test_another_model_than_the_lines_is_remarked():
 
 @pytest.mark.parametrize(
     "words",
-    [("--gpu", "h200"), ("--env", "A=1"), ("--decode-check",), ("--profile", "prod"), ("--nodes", "2")],
+    [("--gpu", "h200"), ("--env", "A=1"), ("--decode-check",), ("--profile", "prod"), ("--batch", "2")],
 )
 def test_a_flag_that_cases_cannot_follow_is_refused(tmp_path, words):
     result = run("--cases", write(tmp_path, case()), *words)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import re
 
+from mlacheck.finding import Location
+
 LINE = re.compile(
     r"(?P<file>.*?):(?P<line>\d+):(?P<column>\d+): (?P<level>\w+)(\[(?P<id>\w+)\])?:? (?P<message>.*)"
 )
@@ -24,3 +26,20 @@ def test_one_line_a_finding_with_its_place(several, write):
 
 def test_quiet_leaves_the_summary_out(made, write):
     assert write("concise", made(), quiet=True) == ""
+
+
+def test_what_keeps_a_verdict_open_is_said_and_nothing_else(made, finding, write):
+    def why(**more):
+        return write("concise", made(verdict="unknown", **more), quiet=True).split("unknown: ")[-1].strip()
+
+    assert why(assumptions=("sglang 1.0 is assumed", "flashinfer 2.0 (pinned)")) == "sglang 1.0 is assumed"
+    assert why(assumptions=("variant: x",), findings=(finding("info", message="no rules"),)) == "no rules"
+    assert why() == "part of the input is not settled"
+    assert write("concise", made(verdict="unknown", command="", file="a"), quiet=True) == ""
+
+
+def test_a_script_inside_a_manifest_is_shown_where_its_words_are(made, finding, write):
+    report = made(file="a.yaml", location=Location(3, 7), words_line=9, findings=(finding(),))
+    assert write("concise", report).startswith("a.yaml:9:1: error")
+    above = made(file="a.sh", location=Location(3, 7), words_line=1, findings=(finding(),))
+    assert write("concise", above).startswith("a.sh:3:7: error")
