@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from mlacheck.config import ConfigError, read_config
@@ -112,3 +114,10 @@ def test_everything_that_is_wrong_is_told_at_once(config):
     with pytest.raises(ConfigError) as caught:
         config("gpus = 1\nstrict = 2\n[profiles.a]\nx = 1")
     assert len(str(caught.value).splitlines()) == 3
+
+
+def test_the_documented_file_is_one(config):
+    text = (Path(__file__).parents[3] / "docs" / "configuration.md").read_text(encoding="utf-8")
+    settings = config(text.split("```toml\n")[1].split("```")[0])
+    assert [profile.name for profile in settings.profiles] == ["prod", "lab"]
+    assert settings.profiles[1].target.engine_version == "0.5.18"
