@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from mlacheck.config.settings import ConfigError, Profile, Settings, hint
 from mlacheck.finding import LEVELS
 from mlacheck.frozen import replace
+from mlacheck.probes.engine import ENGINES, recorded_versions
 from mlacheck.probes.resolution import OTHERS
 from mlacheck.probes.target import TargetFlags
 
@@ -46,7 +48,7 @@ def settings_of(path: Path, data: Mapping[str, Any], where: str) -> Settings:
             return {}
         good = {}
         for key, value in table.items():
-            name = f"{place}.{key}" if place else key
+            name = _path(place, key)
             if key not in keys:
                 meant = key.replace("_", "-")
                 close = f"; did you mean {meant}?" if meant in keys else hint(key, keys)
@@ -62,7 +64,7 @@ def settings_of(path: Path, data: Mapping[str, Any], where: str) -> Settings:
     under = f"{where}.profiles" if where else "profiles"
     profiles = []
     for name, table in top.get("profiles", {}).items():
-        own = check(table, f"{under}.{name}", _PROFILE_KEYS)
+        own = check(table, _path(under, name), _PROFILE_KEYS)
         inherited = {key: top[key] for key in _TARGET_KEYS if key in top}
         for key in ("env", "packages"):
             if key in inherited and key in own:
@@ -74,11 +76,12 @@ def settings_of(path: Path, data: Mapping[str, Any], where: str) -> Settings:
         place = f"{where}.profile" if where else "profile"
         problems.append(f"{path}: {place} is {default!r}, and there is no such profile{hint(default, known)}")
     for engine, place in _named(top, under, where, "engine"):
-        if engine != "sglang":
-            problems.append(f"{path}: {place} is {engine!r}; the engine that can be checked is sglang")
+        known = [one for one in ENGINES if recorded_versions(one)]
+        if engine not in known:
+            problems.append(f"{path}: {place} is {engine!r}; there are rules for {', '.join(known)}")
     for packages, place in _named(top, under, where, "packages"):
         problems += [
-            f"{path}: {place}.{name} is no package that rules ask about{hint(name, OTHERS)}"
+            f"{path}: {_path(place, name)} is no package that rules ask about{hint(name, OTHERS)}"
             for name in packages
             if name not in OTHERS
         ]
@@ -96,6 +99,12 @@ def settings_of(path: Path, data: Mapping[str, Any], where: str) -> Settings:
         baseline=None if "baseline" not in top else str(path.parent / top["baseline"]),
         rules=tuple(str(path.parent / one) for one in top.get("rules", ())),
     )
+
+
+def _path(place: str, key: str) -> str:
+    """Write a key with those around it, as TOML does; one that is not plain in quotes."""
+    plain = key if re.fullmatch(r"[\w-]+", key, re.ASCII) else repr(key)
+    return f"{place}.{plain}" if place else plain
 
 
 def _wrong(key: str, value: object) -> str | None:
@@ -124,7 +133,7 @@ def _named(top: Mapping[str, Any], under: str, where: str, key: str) -> list[tup
     found = [(top[key], f"{where}.{key}" if where else key)] if key in top else []
     for name, table in top.get("profiles", {}).items():
         if isinstance(table, dict) and key in table and _wrong(key, table[key]) is None:
-            found.append((table[key], f"{under}.{name}.{key}"))
+            found.append((table[key], f"{_path(under, name)}.{key}"))
     return found
 
 

@@ -3,8 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mlacheck.config import ConfigError, read_config
+from mlacheck.config.check import settings_of
 
 WHOLE = """
 engine = "sglang"
@@ -87,7 +90,7 @@ def test_an_empty_file_says_nothing(config):
         ("select = [1]", "select is [1], not a list of strings"),
         ("env = {A = 1}", "env is {'A': 1}, not a table of strings"),
         ("packages = {sglang_kernle = '1'}", "packages.sglang_kernle is no package that rules ask about"),
-        ("engine = 'vllm'", "engine is 'vllm'; the engine that can be checked is sglang"),
+        ("engine = 'vllm'", "engine is 'vllm'; there are rules for sglang"),
         ("profiles = 3", "profiles is 3, not a table of profiles"),
         ("profiles.prod = 3", "profiles.prod is 3, not a table"),
         ("[profiles.prod]\ngup = 'h200'", "profiles.prod.gup is not a key here; did you mean gpu?"),
@@ -121,3 +124,25 @@ def test_the_documented_file_is_one(config):
     settings = config(text.split("```toml\n")[1].split("```")[0])
     assert [profile.name for profile in settings.profiles] == ["prod", "lab"]
     assert settings.profiles[1].target.engine_version == "0.5.18"
+
+
+KEYS = st.sampled_from(
+    ["gpu", "gpu-count", "env", "packages", "profiles", "profile", "select", "fail-on", "files"]
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(KEYS | st.text(max_size=3), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(KEYS | st.text(max_size=3), VALUES, max_size=6))
+def test_whatever_a_file_says_it_is_settings_or_an_error_with_a_line_for_each(data):
+    said = ""
+    try:
+        settings_of(Path("/x/mlacheck.toml"), data, "")
+    except ConfigError as error:
+        said = str(error)
+    assert all(line.startswith("/x/mlacheck.toml: ") for line in said.splitlines())
