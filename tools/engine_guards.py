@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _CONTROL: Final = frozenset({"StopIteration", "StopAsyncIteration", "AttributeError", "GeneratorExit"})
 _EXITS: Final = frozenset({"exit", "_exit"})
 # Longest part of a message that is kept: enough to recognise it.
-SAID: Final = 90
+SAID: Final = 140
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from mlacheck.data import rules_root
 from mlacheck.finding import START_UP_PHASES
+from mlacheck.probes.engine import recorded_versions
 from mlacheck.ruleset.guards import digest_at
 from mlacheck.ruleset.load import build_program, ruleset
 
@@ -70,7 +71,9 @@ def start_up(source: Source, areas: dict[str, dict[str, Any]]) -> dict[tuple[str
 
 def known_names(version: str) -> tuple[set[str], set[str]]:
     """Give the arguments of a version, and the config keys and other facts that rules read."""
-    flags = json.loads((rules_root() / "sglang" / "flags" / f"{version}.json").read_text(encoding="utf-8"))
+    recorded = recorded_versions("sglang")
+    near = version if version in recorded else recorded[-1]
+    flags = json.loads((rules_root() / "sglang" / "flags" / f"{near}.json").read_text(encoding="utf-8"))
     dests = {option["dest"] for option in flags["options"]} - set(AREAS["generic"])
     facts = set(AREAS["facts"])
     for path in sorted((rules_root() / "sglang").glob("*.yaml")):

@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from mlacheck.ruleset.guards import Guard, guards, modelled
 from mlacheck.ruleset.load import load_program
+from mlacheck.ruleset.wording import was_cut
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,8 +62,9 @@ def same_guard(row: Mapping[str, Any], step: Step, version: str) -> bool:
     if message and not any(" ".join(text.split()) in message for text in step.engine_says):
         return False
     found = fired(row, version)
-    # A crash is no guard; neither is what only a library says. Then file, function and text have to do.
-    return not found or any(step.id in _rules(version)[guard.key] for guard in found)
+    # A crash is no guard, nor is what a library says; of a long template only the beginning is listed.
+    # Then file, function and the recorded text have to do.
+    return not found or any(step.id in _rules(version)[one.key] or was_cut(one.says) for one in found)
 
 
 @cache

@@ -30,6 +30,7 @@ def as_json(coverage: Coverage, flags: Mapping[str, str]) -> str:
             "modelled_guards": [row for row in rows if row["rules"]],
             "unmodelled_guards": [row for row in rows if not row["rules"]],
             "rules_about_crashes": coverage.crashes,
+            "rules_without_a_listed_guard": coverage.unplaced,
             "out_of_scope": dict(coverage.left_out),
         },
         indent=1,
@@ -70,6 +71,8 @@ def _lines(coverage: Coverage, flags: Mapping[str, str]) -> Iterator[str]:
     for why, count in coverage.left_out.items():
         yield f"out of scope: {count} guards: {why}"
     yield f"rules beside these: {len(coverage.crashes)} about crashes in the engine's own code"
+    if coverage.unplaced:
+        yield f"rules whose guard is not listed: {', '.join(coverage.unplaced)}"
     place = ""
     for guard in coverage.guards:
         if coverage.rules[guard.key]:

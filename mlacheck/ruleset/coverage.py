@@ -21,8 +21,9 @@ class Coverage:
     version: str
     guards: tuple[Guard, ...]
     rules: Mapping[str, tuple[str, ...]]
-    # Refusals by rules that are about a crash in the engine's code, not about a guard.
+    # Refusals by rules that quote Python or a library, not a guard; and those whose guard is not listed.
     crashes: tuple[str, ...]
+    unplaced: tuple[str, ...]
     # How many guards are not listed, by the reason.
     left_out: Mapping[str, int]
 
@@ -33,13 +34,13 @@ class Coverage:
         steps = load_program(engine, version).program.steps
         rules = modelled(steps, found)
         named = {name for names in rules.values() for name in names}
-        crashes = {
-            step.id
-            for step in steps
-            if step.id and step.level == "error" and step.phase in START_UP_PHASES and step.id not in named
-        }
+        refusing = [step for step in steps if step.level == "error" and step.phase in START_UP_PHASES]
+        crashes = {step.id for step in refusing if step.id and step.crash}
+        unplaced = {step.id for step in refusing if step.id and not step.crash and step.id not in named}
         left_out = inventory(engine).get("left_out", {}).get(version, {})
-        return Coverage(engine, version, found, rules, tuple(sorted(crashes)), left_out)
+        return Coverage(
+            engine, version, found, rules, tuple(sorted(crashes)), tuple(sorted(unplaced)), left_out
+        )
 
     @property
     def areas(self) -> tuple[str, ...]:

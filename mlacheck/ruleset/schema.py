@@ -131,7 +131,9 @@ class FindRule(Strict):
     level: Literal["error", "warning", "info"]
     message: str
     engine_says: str | list[str] | None = None
-    crash: bool = Field(default=False, description="the engine's own code fails there; it is no guard")
+    crash: bool = Field(
+        default=False, description="the words are Python's or a library's; no guard of the engine's"
+    )
     remedies: list[RemedyRule] = []
     source: SourceReference | list[SourceReference] | None = None
     explain: str = ""

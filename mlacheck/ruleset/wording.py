@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _SHARED: Final = 0.4
 _HINT: Final = 6
 # A message this long was cut; so many characters of it are enough then.
-_CUT: Final = 88
+_CUT: Final = 138
 _ENOUGH: Final = 24
 # Stands for a value that the engine fills in.
 _ANY: Final = "\0"
@@ -29,7 +29,7 @@ def says(text: str, template: str) -> bool:
     if text in template or template == "{}":
         return True
     pieces = [piece.strip() for piece in template.split("{}")]
-    cut = len(template) >= _CUT
+    cut = was_cut(template)
     begins, ends = text[:_HINT], text[-_HINT:]
     if not any(
         (len(piece) >= _HINT and piece in text) or begins in piece or ends in piece for piece in pieces
@@ -37,6 +37,11 @@ def says(text: str, template: str) -> bool:
         return False  # nothing in common: spare the search
     shared = _shared(text, [*template.replace("{}", _ANY), *(_ANY * cut)])
     return shared >= _SHARED * len(text) or (cut and shared >= _ENOUGH)
+
+
+def was_cut(template: str) -> bool:
+    """Tell whether a recorded template is the beginning of a longer one."""
+    return len(template) >= _CUT
 
 
 def _shared(text: str, template: Sequence[str]) -> int:

@@ -37,6 +37,7 @@ def step(source="srt/a.py::check", engine_says=("--dcp-size 3 needs",), id_="MLA
         ("srt/a.py", ("--dcp-size 3 needs",), True),
         ("srt/a.py::check", ("other words", "--dcp-size 3 needs"), True),
         ("srt/a.py::check", ("other words",), False),
+        ("srt/a.py::other, check", ("--dcp-size 3 needs",), True),
         ("srt/a.py::heck", ("--dcp-size 3 needs",), False),
         ("srt/b.py::check", ("--dcp-size 3 needs",), False),
     ],
