@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from mlacheck.ruleset.program import Program
 
 _MOST_FLAGS: Final = 4
+_ARCHITECTURE: Final = "target.architecture"
+_ALGORITHM: Final = "speculative_algorithm"
 _BACKENDS: Final = ("prefill_backend", "decode_backend", "verify_backend", "draft_backend")
 
 
@@ -24,18 +26,20 @@ def not_checked(program: Program, line: Line, resolved: Mapping[str, Resolved]) 
     unread = [flag for name, flag in read.items() if name not in program.reads]
     notes = [f"{', '.join(unread)}: no rule reads it"] if unread else []
     if line.checkable:
-        notes.extend(_unmodelled(program, read, resolved))
+        notes.extend(_unmodelled(program, read, resolved, line))
     else:
         notes.append("everything after argument parsing: correct the refused value first")
     return (*notes, "memory")
 
 
 def _unmodelled(
-    program: Program, flags: Mapping[str, str], resolved: Mapping[str, Resolved]
+    program: Program, flags: Mapping[str, str], resolved: Mapping[str, Resolved], line: Line
 ) -> Iterator[str]:
-    """Count the engine's guards that no rule names and that the line's flags or backends could meet."""
+    """Count the engine's guards that no rule names and that the line's flags, model or backends meet."""
     backends = {str(resolved[name].value) for name in _BACKENDS if name in resolved}
-    total, by_argument = concerning(program.unmodelled, flags, backends)
+    model = line.facts.get(_ARCHITECTURE)
+    kinds = {str(line.facts.get(_ALGORITHM)).upper(), model} if isinstance(model, str) else None
+    total, by_argument = concerning(program.unmodelled, flags, backends, kinds)
     if total:
         most = sorted(by_argument, key=lambda name: -by_argument[name])
         named = [f"{flags[name]} {by_argument[name]}" for name in most[:_MOST_FLAGS]]

@@ -10,7 +10,8 @@ this one is folded in, or replaced. One guard a line, under its file and functio
 
 kind       the exception, or SystemExit
 message    with {} for what is filled in, cut short: to recognise the guard, not to quote it
-arguments  the engine arguments that the conditions on the way to it name
+arguments  the engine arguments that the conditions on the way to it name, with ! where the argument must be
+           given; @ before a model class or speculative algorithm that it is about
 versions   "first-last" recorded versions, each with a digest of these conditions: it tells when they change
 """
 
@@ -112,6 +113,18 @@ def named_by_rules(version: str) -> dict[str, set[str]]:
     return found
 
 
+def gated(guard: str, names: list[str]) -> list[str]:
+    """Add what a guard's place and words say it needs beside the conditions in its function."""
+    needs = {name[:-1] for name in names if name.endswith("!")}
+    about: list[str] = []
+    for gate in AREAS["gates"]:
+        if re.search(gate["guards"], guard):
+            needs.update(gate.get("needs", ()))
+            about = gate.get("about", about)
+    plain = [name for name in names if name.rstrip("!") not in needs]
+    return sorted([*plain, *(f"{name}!" for name in needs), *(f"@{name}" for name in about)])
+
+
 def extract(source: Source, version: str) -> dict[str, Any]:
     """Make the inventory of one version alone."""
     areas = areas_of(source)
@@ -141,6 +154,7 @@ def extract(source: Source, version: str) -> dict[str, Any]:
                 if area.get("by") == "backend" and file in served:
                     entry["backends"] = served[file]
                 names = [f"{name}!" if name in guard.needs else name for name in named]
+                names = gated(f"{file}::{symbol}::{guard.says}", names)
                 rows = entry.setdefault("guards", {}).setdefault(symbol, [])
                 rows.append([guard.kind, guard.says, names, f"{version} {guard.digest}"])
     return {"versions": [version], "files": files, "left_out": {version: dict(sorted(left_out.items()))}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 from mlacheck.data import load_json
@@ -11,6 +12,7 @@ from mlacheck.ruleset.wording import says
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
     from mlacheck.ruleset.program import Step
 
@@ -30,7 +32,7 @@ class Guard:
     area: str
     phase: str
     backends: tuple[str, ...] = ()
-    architectures: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()  # model classes, speculative algorithms
 
     @property
     def key(self) -> str:
@@ -64,7 +66,7 @@ def guards_in(data: dict[str, Any], version: str) -> Iterator[Guard]:
     for file, entry in data["files"].items():
         area = entry["area"]
         phase = data["areas"][area]
-        only = {name: tuple(entry.get(name, ())) for name in ("backends", "architectures")}
+        backends = tuple(entry.get("backends", ()))
         for symbol, rows in entry["guards"].items():
             seen: dict[str, int] = {}
             for kind, words, names, *spans in rows:
@@ -74,9 +76,12 @@ def guards_in(data: dict[str, Any], version: str) -> Iterator[Guard]:
                 slug = _slug(kind, words)
                 number = seen.get(slug, 0)
                 seen[slug] = number + 1
-                reads = tuple(name.rstrip("!") for name in names)
+                about = tuple(name[1:] for name in names if name.startswith("@"))
+                reads = tuple(name.rstrip("!") for name in names if not name.startswith("@"))
                 needs = tuple(name[:-1] for name in names if name.endswith("!"))
-                yield Guard(file, symbol, kind, words, number, digest, reads, needs, area, phase, **only)
+                yield Guard(
+                    file, symbol, kind, words, number, digest, reads, needs, area, phase, backends, about
+                )
 
 
 def digest_at(spans: Sequence[str], version: str, versions: Sequence[str]) -> str | None:
@@ -112,33 +117,48 @@ def modelled(steps: Iterable[Step], found: Iterable[Guard]) -> dict[str, tuple[s
     }
 
 
-# How many guards that no rule names share: arguments that must be set, arguments read, backends they are of.
-Unmodelled = tuple[int, tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+# How many guards that no rule names share: arguments that must be set, arguments read, backends that they are
+# of, model classes or speculative algorithms that they are about.
+Trigger = tuple[int, tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+# By an argument without which they do not concern a line; those that need none stand under "".
+Unmodelled = dict[str, tuple[Trigger, ...]]
 
 
-def unmodelled(steps: Iterable[Step], found: Sequence[Guard]) -> tuple[Unmodelled, ...]:
+def unmodelled(steps: Iterable[Step], found: Sequence[Guard]) -> Unmodelled:
     """Count the guards that no rule names by what makes them concern a line."""
     named = modelled(steps, found)
     counts: dict[tuple[tuple[str, ...], ...], int] = {}
     for guard in found:
-        if not named[guard.key] and (guard.reads or guard.backends):
-            trigger = (guard.needs, guard.reads, guard.backends)
+        if not named[guard.key] and (guard.reads or guard.backends or guard.about):
+            trigger = (guard.needs, guard.reads, guard.backends, guard.about)
             counts[trigger] = counts.get(trigger, 0) + 1
-    return tuple((count, *trigger) for trigger, count in counts.items())  # type: ignore[misc]  # three of them
+    rows: Unmodelled = {}
+    for (needs, *rest), count in counts.items():
+        key = needs[0] if needs else ""
+        rows[key] = (*rows.get(key, ()), (count, needs, *rest))  # type: ignore[arg-type]  # three more of them
+    return rows
 
 
 def concerning(
-    rows: Iterable[Unmodelled], given: Iterable[str], backends: Iterable[str]
+    rows: Unmodelled,
+    given: Iterable[str],
+    backends: Iterable[str],
+    kinds: AbstractSet[str] | None = None,
 ) -> tuple[int, dict[str, int]]:
-    """Count the guards that no rule names and a line could meet, in all and for each argument given."""
+    """Count the guards that no rule names and a line could meet, in all and for each argument given.
+
+    `kinds` are the model's class and the speculative algorithm, None where the model is not known.
+    """
     given, backends = frozenset(given), frozenset(backends)
     total = 0
     by_argument: dict[str, int] = {}
-    for count, needs, reads, only in rows:
-        if (only and backends.isdisjoint(only)) or not given.issuperset(needs):
+    for count, needs, reads, only, about in chain.from_iterable(rows.get(name, ()) for name in ("", *given)):
+        if not given.issuperset(needs) or (only and backends.isdisjoint(only)):
+            continue
+        if about and kinds is not None and kinds.isdisjoint(about):
             continue
         named = [name for name in reads if name in given]
-        if named or (only and not reads):
+        if named or ((only or about) and not reads):
             total += count
             for name in needs or named:
                 by_argument[name] = by_argument.get(name, 0) + count

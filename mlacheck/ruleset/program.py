@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
 from mlacheck.frozen import frozen
@@ -70,7 +71,7 @@ class Program:
     # Arguments of other recorded versions that this one does not have.
     absent: frozenset[str] = frozenset()
     # Start-up guards that no rule names, counted by what makes them concern a line.
-    unmodelled: tuple[Unmodelled, ...] = ()
+    unmodelled: Unmodelled = field(default_factory=dict)
 
     def scope(self) -> Scope:
         """Give the names that this program's expressions use."""

@@ -62,6 +62,14 @@ def test_what_no_rule_names_concerns_lines_that_set_what_it_needs():
     assert concerning(rows, ["dcp_size"], ["fa3", "triton"]) == (1, {})
 
 
+def test_a_guard_about_one_model_class_concerns_no_other():
+    rows = unmodelled([], [guard(about=("V4",)), guard(says="", reads=(), about=("V4", "EAGLE"))])
+    assert concerning(rows, ["dcp_size"], [], {"V3", "NONE"}) == (0, {})
+    assert concerning(rows, ["dcp_size"], [], {"V4", "NONE"}) == (2, {"dcp_size": 1})
+    assert concerning(rows, ["dcp_size"], [], {"V3", "EAGLE"}) == (1, {})
+    assert concerning(rows, ["dcp_size"], [], None) == (2, {"dcp_size": 1})
+
+
 @pytest.mark.parametrize("version", recorded_versions("sglang"))
 def test_every_recorded_version_has_an_inventory_with_keys_of_its_own(version):
     found = guards("sglang", version)
