@@ -28,6 +28,10 @@ _OF_COMMANDS: Final = frozenset(
         "sourced-file",
     }
 )
+# Shell text that goes on after one of these may not be what it looks like.
+_BREAKS: Final = frozenset(
+    {"shell-syntax", "unbalanced-quote", "unbalanced-expansion", "nested-too-deep", "too-long"}
+)
 _SILENT: Final = frozenset({"other-server-type", "not-utf8", "not-python"})
 STDIN: Final = "<stdin>"
 
@@ -50,6 +54,7 @@ def reports_of(
     shared = [problem for problem in result.problems if problem.kind in _OF_COMMANDS]
     for command in result.commands:
         mine = [problem for problem in shared if _concerns(problem, command, result.commands)]
+        mine += [problem for problem in result.problems if problem.kind in _BREAKS and problem.level == "error"]
         reports.append(_checked(command, mine, session, measured))
     return sorted(
         reports, key=lambda one: (one.location.line, one.location.column) if one.location else (0, 0)

@@ -113,6 +113,9 @@ class _Scan:
                 continue
             if word.startswith("--export="):  # srun
                 self._export(at)
+            if word.startswith("--container-image=") and not self.fields[at].unknown:  # srun with a container
+                image = word.partition("=")[2].removeprefix("docker://").replace("#", "/")
+                self.hit.image = image if ":" in image else None
             if strings and any(blank in word for blank in " \t\n"):
                 self.hit.string_at = at
                 return self.hit

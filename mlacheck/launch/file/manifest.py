@@ -117,7 +117,9 @@ class Manifest:
         fields = []
         for item in scalars(node):
             pieces = compose(item.pieces) if self.compose else kubernetes(item.pieces, env)
-            fields.append(item.field()._replace(pieces=pieces))
+            field = item.field()
+            # With a variable put in, it is no longer what is spelled there.
+            fields.append(field if pieces == item.pieces else field._replace(pieces=pieces, start=-1, end=-1))
         if isinstance(node, Scalar) and len(fields) == 1 and node.text.startswith("-"):
             return split_words(fields[0].pieces)  # only flags, in one string
         return fields

@@ -8,6 +8,7 @@ from typing import Final
 from mlacheck.launch.frame import Surroundings
 
 _DIRECTIVE: Final = re.compile(r"^#SBATCH[ \t]+([^\n#]*)", re.MULTILINE)
+_HEAD: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*)?(?:\n|\Z))*")
 _OPTION: Final = re.compile(r"(--[a-z-]+|-[A-Za-z])(?:[= \t]+|(?=\d))([^\s]+)")
 _GPUS: Final = re.compile(
     r"(?:gres/)?gpu:(?:([A-Za-z][A-Za-z0-9_.-]*):)?(\d+)|(?:([A-Za-z][A-Za-z0-9_.-]*):)?(\d+)"
@@ -17,7 +18,9 @@ _GPUS: Final = re.compile(
 def directives(text: str) -> Surroundings:
     """Read the `#SBATCH` lines of a script."""
     nodes = count = gpu = None
-    for line in _DIRECTIVE.finditer(text):
+    # The scheduler reads them up to the first command.
+    head = _HEAD.match(text)
+    for line in _DIRECTIVE.finditer(head.group() if head else ""):
         for option, given in _OPTION.findall(line[1]):
             if option in ("--nodes", "-N") and given.isdigit():
                 nodes = int(given)

@@ -54,22 +54,18 @@ def spelled(pieces: Sequence[Piece]) -> str:
 
 def _reader(texts: Sequence[str]) -> str:
     """Tell what a program makes of its standard input: shell, python, yaml, or nothing that is known."""
-    for at, text in enumerate(texts):
-        name = basename(text)
-        rest = texts[at + 1 :]
+    words = [word for text in texts for word in text.split()]  # a remote shell may stand in one word
+    for at, text in enumerate(words):
+        name, rest = basename(text), words[at + 1 :]
         if name in SHELLS or name in _SUBMITS:
             plain = all(one.startswith(("-", "+")) or one == "/dev/stdin" for one in rest)
-            takes = {"-s", "-"} & set(rest)
-            return "shell" if plain or takes else ""
-        if name.startswith("python") and at + 1 >= len(texts) - len(rest):
+            return "shell" if plain or {"-s", "-"} & set(rest) else ""
+        if name.startswith("python"):
             return "python" if not rest or rest[0] == "-" else ""
-        if name in ("kubectl", "oc") and "-" in rest:
+        # The grammar drops a lone `-`.
+        if name in ("kubectl", "oc") and ("-" in rest or rest[-1:] == ["-f"]):
             return "yaml"
-    if (
-        texts
-        and basename(texts[0]) == "ssh"
-        and len([one for one in texts[1:] if not one.startswith("-")]) == 1
-    ):
+    if words and basename(words[0]) == "ssh" and sum(not one.startswith("-") for one in words[1:]) == 1:
         return "shell"
     return ""
 

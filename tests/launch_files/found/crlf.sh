@@ -1,0 +1,3 @@
+TP=8
+python3 -m sglang.launch_server --model-path "a b" \
+  --tp $TP
