@@ -24,6 +24,7 @@ _OF_COMMANDS: Final = frozenset(
         "broken-continuation",
         "look-alike",
         "config-not-read",
+        "too-many-variants",
         "env-file-not-read",
         "sourced-file",
     }
@@ -54,7 +55,9 @@ def reports_of(
     shared = [problem for problem in result.problems if problem.kind in _OF_COMMANDS]
     for command in result.commands:
         mine = [problem for problem in shared if _concerns(problem, command, result.commands)]
-        mine += [problem for problem in result.problems if problem.kind in _BREAKS and problem.level == "error"]
+        mine += [
+            problem for problem in result.problems if problem.kind in _BREAKS and problem.level == "error"
+        ]
         reports.append(_checked(command, mine, session, measured))
     return sorted(
         reports, key=lambda one: (one.location.line, one.location.column) if one.location else (0, 0)

@@ -6,9 +6,10 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import replace
-from mlacheck.launch.command import LaunchCommand, LaunchProblem, Source, Word, Wrapper
+from mlacheck.launch.collection import Collection
+from mlacheck.launch.command import LaunchCommand, Source, Word, Wrapper
 from mlacheck.launch.finder import Environment, Hit, find
-from mlacheck.launch.frame import DASHES, Frame, Line, is_flag
+from mlacheck.launch.frame import Frame, Line, is_flag
 from mlacheck.launch.piece import Field, Lines, Piece, Pieces
 from mlacheck.launch.plain import plain_words
 from mlacheck.launch.programs import MENTIONS, POSITIONAL_MODEL, Module, starts_program
@@ -22,17 +23,15 @@ if TYPE_CHECKING:
     from mlacheck.launch.shell.script import Script
     from mlacheck.launch.shell.state import State
     from mlacheck.launch.shell.syntax import Syntax
-    from mlacheck.launch.shell.world import Guard, Value
+    from mlacheck.launch.shell.world import Value
 
 _DEEPEST: Final = 4  # strings inside strings
+_LONGEST: Final = 1_000_000
 _MOST_STATEMENTS: Final = 20_000
-_LOOK_ALIKES: Final = "\u00a0\u200b\u2028\ufeff\u201c\u201d\u2018\u2019"
-_LOOSE_END: Final = re.compile(r"(?:[ \t\n]*\\\n)+[ \t\n]*\Z|\\\Z")
-_CHOOSE_LLM: Final = frozenset({"auto", "llm"})
 _ASKS_ONLY: Final = frozenset({"-h", "--help", "--version", "-v"})
 
 
-class Reader:
+class Reader(Collection):
     """Collects the commands and problems of one document."""
 
     def __init__(
@@ -45,41 +44,27 @@ class Reader:
         env: Mapping[str, str] | None = None,
         readers: Mapping[str, Callable[[Reader, Pieces, Frame], None]] | None = None,
     ) -> None:
-        self.default_engine, self.file, self.lines = default_engine, file, lines
+        super().__init__(file, lines)
+        self.default_engine = default_engine
         self.whole = whole  # the text is a command, so flags alone are one too
         self.env = dict(env or {})  # what the caller's environment is known to hold
         self.readers = dict(readers or {})  # of texts that are generated, by their kind
-        self.commands: list[LaunchCommand] = []
-        self.problems: list[LaunchProblem] = []
         self.seen: Field | None = None  # the first word that is not a launch, for the message
         self.called: set[tuple[int, int]] = set()
         self._syntaxes: list[Syntax] = []  # kept, so that their ids stay theirs
         self._read: set[tuple[int, int, int]] = set()
         self._functions: list[tuple[Script, Node]] = []
-        self._points: dict[object, int] = {}
-        self._labels: dict[tuple[int, int], str] = {}
-        self._guards: list[Guard] = []  # of the commands, in their order
         self._steps = 0
         self._depth = 0
-        self._keep: list[object] = []
         self.consumed: set[str] = set()  # variables that were read by a command that launches nothing
-
-    def problem(self, kind: str, message: str, hint: str, at: int, level: str = "error") -> None:
-        """Record a problem, once."""
-        found = LaunchProblem(kind, message, hint, *self.lines.place(at), level=level)
-        if found not in self.problems:
-            self.problems.append(found)
-
-    def source(self, at: int) -> Source:
-        """Give the place of an offset."""
-        return Source(self.file, *self.lines.place(at))
 
     # Texts.
 
     def text(self, pieces: Pieces, frame: Frame, state: State | None = None) -> None:
         """Read all statements of a text."""
-        if match := _LOOSE_END.search(pieces.text):
-            pieces = Pieces(pieces.cut(0, match.start()))
+        end = _end(pieces.text)
+        if end < len(pieces.text):
+            pieces = Pieces(pieces.cut(0, end))
         if not frame.guess or self.mentions(pieces.text):
             words = plain_words(pieces) if state is None else None
             if words is not None:
@@ -94,6 +79,14 @@ class Reader:
         from mlacheck.launch.shell.state import State as Fresh  # same
         from mlacheck.launch.shell.syntax import Syntax  # same
 
+        if len(pieces.text) > _LONGEST:
+            self.problem(
+                "too-large",
+                f"the shell text has {len(pieces.text):,} characters; up to {_LONGEST:,} are read",
+                "give the launch command alone",
+                pieces.offset(0),
+            )
+            return
         syntax = Syntax(pieces)
         self._syntaxes.append(syntax)
         problem = syntax.problem()
@@ -266,23 +259,6 @@ class Reader:
                 if plain_words(pieces) is not None or match.end() - match.start() < end - start:
                     self.text(pieces, replace(script.frame, guess=True), script.state.copy())
 
-    def point(self, text: str, held: object, line: int) -> int:
-        """Give the number of a branching."""
-        for key, number in self._points.items():
-            if key == (text, _identity(held)):
-                return number
-        number = len(self._points)
-        self._points[(text, _identity(held))] = number
-        self._keep.append(held)
-        shown = text if len(text) <= 80 else text[:77] + "..."
-        self._labels[number, 0] = f"line {line}: {shown}"
-        self._labels[number, 1] = f"line {line}: not {shown}"
-        return number
-
-    def label(self, point: int, arm: int, text: str, line: int) -> None:
-        """Name an arm of a branching."""
-        self._labels[point, arm] = f"line {line}: {text}"
-
     # Lines.
 
     def finds(self, line: Line) -> bool:
@@ -369,7 +345,7 @@ class Reader:
 
         inner = Fresh()
         if state is not None:
-            inner.guard, inner.depth = state.guard, state.depth
+            inner.guard, inner.calls = state.guard, state.calls
         for name, value in env.values.items():
             held = state.variables.get(name) if state is not None else None
             same = held is not None and len(held) == 1 and held[0].value is not None
@@ -403,9 +379,9 @@ class Reader:
         if any(word.text in _ASKS_ONLY for word in words) and not self.whole:
             return
         for word in words:
-            self._pasted(word)
+            self.pasted(word)
         if module.entry == "sglang serve":
-            kept = self._server_type(words, prefix)
+            kept = self.server_type(words, prefix)
             if kept is None:
                 return
             words = kept
@@ -437,32 +413,7 @@ class Reader:
             label=around.label,
             assumed=tuple(dict.fromkeys(one for field in given for one in field.assumed)),
         )
-        self._add(command, state.guard if state is not None else frozenset())
-
-    def _add(self, command: LaunchCommand, guard: Guard) -> None:
-        """Add a command, unless it is the same one met on another way."""
-        for at, other in enumerate(self.commands):
-            if other.source == command.source and other == command:
-                self._guards[at] &= guard
-                return
-        self.commands.append(command)
-        self._guards.append(guard)
-
-    def finish(self) -> tuple[LaunchCommand, ...]:
-        """Give the commands, each that stands for others of the same place with the branches it takes."""
-        places: dict[tuple[object, int], list[int]] = {}
-        for at, command in enumerate(self.commands):
-            places.setdefault((command.source, command.start), []).append(at)
-        named = list(self.commands)
-        for group in places.values():
-            if len(group) < 2:
-                continue
-            common = frozenset.intersection(*(self._guards[at] for at in group))
-            for at in group:
-                told = sorted(self._guards[at] - common)
-                variant = tuple(self._labels.get(each, f"branch {each[1] + 1}") for each in told)
-                named[at] = replace(self.commands[at], variant=variant)
-        return tuple(named)
+        self.add(command, state.guard if state is not None else frozenset())
 
     def _word(self, field: Field) -> Word:
         return Word(
@@ -478,76 +429,19 @@ class Reader:
             within=field.within,
         )
 
-    def _server_type(self, words: list[Word], prefix: list[str]) -> list[Word] | None:
-        """Take out `--model-type`, which belongs to the launcher and not to the engine's arguments."""
-        kept: list[Word] = []
-        at = 0
-        while at < len(words):
-            word = words[at]
-            kind = None
-            if word.text == "--model-type" and at + 1 < len(words):
-                kind = words[at + 1]
-                prefix.extend((word.text, kind.raw))
-                at += 1
-            elif word.text.startswith("--model-type="):
-                kind = replace(word, text=word.text.partition("=")[2])
-                prefix.append(word.raw)
-            else:
-                kept.append(word)
-            if kind is not None and not kind.unknown and kind.text not in _CHOOSE_LLM:
-                self._at(
-                    "other-server-type",
-                    f"--model-type {kind.text} starts another server than the LLM engine",
-                    "nothing to check here; leave --model-type out for an LLM",
-                    (kind.line, kind.column),
-                    "info",
-                )
-                return None
-            at += 1
-        return kept
-
-    def _pasted(self, word: Word) -> None:
-        """Name what a copy through a web page or editor does to a command."""
-        place = (word.line, word.column)
-        if word.raw.startswith(("\\ ", "\\\t")):
-            self._at(
-                "broken-continuation",
-                "a blank follows the backslash: the command ends on this line and gets a blank as argument",
-                "remove everything after the backslash",
-                place,
-            )
-        elif word.text.startswith(DASHES):
-            self._at(
-                "look-alike",
-                f"{word.text} starts with U+{ord(word.text[0]):04X}, which is no hyphen",
-                "type the flag with `--`",
-                place,
-            )
-        elif odd := next((char for char in word.raw if char in _LOOK_ALIKES), None):
-            self._at(
-                "look-alike",
-                f"{word.text!r} contains U+{ord(odd):04X}, which a shell takes as a letter",
-                "type a plain blank or quote instead",
-                place,
-                "warning",
-            )
-
-    def _at(self, kind: str, message: str, hint: str, place: tuple[int, int], level: str = "error") -> None:
-        found = LaunchProblem(kind, message, hint, *place, level=level)
-        if found not in self.problems:
-            self.problems.append(found)
-
-
-def _identity(held: object) -> object:
-    """Tell the variables that a question reads apart by what they are, not by what they equal."""
-    pairs = held if isinstance(held, tuple) else ()
-    return tuple((name, id(options)) for name, options in pairs)
-
 
 def _text(value: Value | None) -> str | None:
     if value is None or value.items is not None or any(piece.names for piece in value.pieces):
         return None
     return "".join(piece.text for piece in value.pieces)
+
+
+def _end(text: str) -> int:
+    """Give where a text ends without backslashes that continue nothing."""
+    end = len(text)
+    while (kept := text[:end].rstrip(" \t\n")).endswith("\\") and text[len(kept) : end][:1] in ("", "\n"):
+        end = len(kept) - 1
+    return end
 
 
 def _trimmed(text: str) -> tuple[int, int]:

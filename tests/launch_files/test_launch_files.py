@@ -17,7 +17,7 @@ UNREADABLE = {
     "broken.toml": ("not-toml", 2, 1),
     "broken.yaml": ("not-yaml", 5, 12),
     "conflict.yaml": ("merge-conflict", 5, 1),
-    "helm_template.yaml": ("template", 4, 3),
+    "helm_template.yaml": ("template", 5, 3),
     "tab.yaml": ("not-yaml", 2, 1),
     "unclosed.sh": ("unbalanced-quote", 1, 46),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from typing import Final
 
 from mlacheck.launch.command import Document, LaunchProblem
@@ -10,6 +11,9 @@ from mlacheck.launch.piece import Lines
 from mlacheck.launch.programs import MENTIONS
 
 MOST_BYTES: Final = 8_000_000
+_ENTRY: Final = re.compile(
+    r"sglang[./\w]*launch_server|dynamo\.(?:sglang|vllm)|vllm\.entrypoints|\b(?:sglang|vllm)[\"',\s-]+serve\b"
+)
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -44,7 +48,11 @@ def decode(data: bytes, file: str | None) -> tuple[Document, tuple[LaunchProblem
     return Document(text, file, encoding, bom), ()
 
 
-def mentions(data: bytes) -> bool:
-    """Tell whether bytes name an engine, whatever their encoding."""
-    plain = data.replace(b"\0", b"")
-    return any(mark.encode() in plain for mark in MENTIONS)
+def names_entry(text: str) -> bool:
+    """Tell whether a text names an entry point of an engine."""
+    return any(mark in text for mark in MENTIONS) and _ENTRY.search(text) is not None
+
+
+def bytes_name_entry(data: bytes) -> bool:
+    """Tell whether bytes name an entry point, whatever their encoding."""
+    return names_entry(data.replace(b"\0", b"").decode("latin-1"))

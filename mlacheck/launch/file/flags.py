@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # What a launch names in one way or another; without one of these a mapping is somebody else's settings.
 _TELLING: Final = frozenset({"model_path", "tp_size", "model", "tensor_parallel_size"})
 _FEWEST: Final = 2
+_DEEPEST: Final = 5
 _ENGINES: Final = ("sglang", "vllm")
 
 
@@ -163,9 +164,11 @@ def _value(node: Node) -> Any:
         return node.text
 
 
-def _plain(node: Node) -> Any:
+def _plain(node: Node, depth: int = 0) -> Any:
+    if isinstance(node, Scalar):
+        return _value(node)
+    if depth > _DEEPEST:  # aliases can make a small text huge
+        return None
     if isinstance(node, Mapping):
-        return {key: _value(value) for key, (_, value) in node.all().items()}
-    if isinstance(node, Sequence):
-        return [_value(item) for item in node.items]
-    return _value(node)
+        return {key: _plain(value, depth + 1) for key, (_, value) in node.all().items()}
+    return [_plain(item, depth + 1) for item in node.items]

@@ -20,6 +20,10 @@ _BY_ENDING: Final = {
 SEARCHED: Final = frozenset(_BY_ENDING) - {"md", "markdown", "mdx", "rst", "jsonl", "json5", "env", "envrc"}
 _DOCKERFILE: Final = re.compile(r"(?:Docker|Container)file(?:[._-].*)?", re.IGNORECASE)
 _TEMPLATE: Final = re.compile(r"\.(?:j2|jinja2?|tpl|tmpl|gotmpl|template)$", re.IGNORECASE)
+_CONTROL: Final = re.compile(
+    r"\{\{-?[ \t]*(?:range|if|else|end|with|define|include|template|block|toYaml|tpl)\b"
+    r"|\{\{[` ]*\{\{|\{%-?[ \t]*[a-z]"
+)
 _PYTHON: Final = re.compile(r"#!.*\bpython")
 _IMAGE: Final = re.compile(r"(?:[ \t]*#[^\n]*\n|[ \t]*\n|ARG [^\n]*\n)*FROM[ \t]+\S+", re.IGNORECASE)
 
@@ -54,9 +58,11 @@ def kind_of(name: str, text: str) -> str:
     return "shell"
 
 
-def is_template(name: str, text: str) -> bool:
-    """Tell whether a text still has to be rendered."""
-    return (
-        bool(_TEMPLATE.search(name))
-        or re.search(r"\{\{-|-\}\}|\{\{[ `]*\.?(?:Values|Release|include)\b|\{%", text) is not None
-    )
+def is_template(text: str) -> bool:
+    """Tell whether a text has branches or loops of a template engine: it still has to be rendered."""
+    return _CONTROL.search(text) is not None
+
+
+def may_be_template(name: str, text: str) -> bool:
+    """Tell whether a template could be why a text cannot be read."""
+    return bool(_TEMPLATE.search(name)) or "{{" in text or "{%" in text

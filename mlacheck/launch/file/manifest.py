@@ -43,6 +43,7 @@ class Manifest:
 
     def read(self, root: Node) -> None:
         """Read one document."""
+        self.seen = set()  # ids count only while their nodes are held
         self.compose = isinstance(root, Mapping) and isinstance(root.get("services"), Mapping)
         if isinstance(root, Mapping) and self.maps.engine(root, self.frame.file_kind):
             self.maps.read(root, "sglang", self.frame)

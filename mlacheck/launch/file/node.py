@@ -49,6 +49,7 @@ class Mapping:
     pairs: list[tuple[Scalar, Node]] = field(default_factory=list)
     start: int = 0
     end: int = 0
+    held: dict[str, tuple[Scalar, Node]] | None = None  # made once: merges can stand inside each other
 
     def get(self, *names: str) -> Node | None:
         """Give the value of the first of these keys that is there."""
@@ -62,7 +63,10 @@ class Mapping:
 
     def all(self, depth: int = 0) -> dict[str, tuple[Scalar, Node]]:
         """Give what the mapping holds, keys of YAML merges included; the last of equal keys counts."""
+        if self.held is not None:
+            return self.held
         held: dict[str, tuple[Scalar, Node]] = {}
+        self.held = held  # for a mapping that is merged into itself
         for key, value in self.pairs:
             if key.text == "<<" and key.plain and depth < _DEEPEST_MERGE:
                 for one in value.items if isinstance(value, Sequence) else [value]:
@@ -71,6 +75,7 @@ class Mapping:
         held.update(
             (key.text, (key, value)) for key, value in self.pairs if key.text != "<<" or not key.plain
         )
+        self.held = held
         return held
 
 

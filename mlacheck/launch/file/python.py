@@ -19,6 +19,7 @@ _RUNS: Final = frozenset(
     | {"create_subprocess_exec", "create_subprocess_shell", "execvp", "execv", "execvpe", "spawn", "split"}
     | {"run_cmd", "run_command", "exec_command", "execute", "sh", "shell", "start_server", "launch", "submit"}
 )
+_LONGEST: Final = 2000  # words of a command
 _QUOTED: Final = re.compile(r"[rRbBuUfF]{0,2}(\"\"\"|'''|\"|')")
 
 
@@ -76,7 +77,7 @@ class _Finder(ast.NodeVisitor):
 
     def argv(self, node: ast.List | ast.Tuple) -> None:
         """Read a list of words."""
-        if id(node) in self.done:
+        if id(node) in self.done or len(node.elts) > _LONGEST:
             return
         fields = [self.field(item) for item in node.elts]
         if len(fields) > 1 and self.reader.argv(fields):

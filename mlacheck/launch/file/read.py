@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import replace
 from mlacheck.launch.command import Document, LaunchProblem, LaunchResult
-from mlacheck.launch.file.decode import MOST_BYTES, decode, mentions
-from mlacheck.launch.file.kind import is_template, kind_of
+from mlacheck.launch.file.decode import MOST_BYTES, bytes_name_entry, decode, names_entry
+from mlacheck.launch.file.kind import is_template, kind_of, may_be_template
 from mlacheck.launch.file.slurm import directives
 from mlacheck.launch.frame import Frame
 from mlacheck.launch.piece import Lines, Pieces, document
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 # Level `error`: the text may hold a launch command that nobody could read.
 _CONFLICT: Final = re.compile(r"^(?:<{7}|>{7}|\|{7}) ?[^\n]*$", re.MULTILINE)
 _SETTINGS: Final = re.compile(
-    r"^\s*[\"']?(?:model|tp|tensor)[-_](?:path|size|parallel[-_]size)[\"']?\s*[:=]", re.MULTILINE
+    r"^[ \t]*[\"']?(?:model|tp|tensor)[-_](?:path|size|parallel[-_]size)[\"']?\s*[:=]", re.MULTILINE
 )
+# Kinds that template engines make; in prose and code their marks mean nothing.
+_RENDERED: Final = frozenset({"shell", "yaml", "json", "toml", "dockerfile"})
 _TREES: Final = frozenset({"yaml", "json", "toml"})
 
 
@@ -59,7 +61,7 @@ def read_bytes(
     """Read the bytes of a file; with `folder`, config files that its commands name are read from there."""
     text, problems = decode(data, file)
     if any(problem.level == "error" for problem in problems):
-        level = "error" if mentions(data) else "info"
+        level = "error" if bytes_name_entry(data) else "info"
         return LaunchResult((), tuple(replace(problem, level=level) for problem in problems), text)
     result = read_document(text, engine=engine, env=env)
     commands, more = result.commands, result.problems
@@ -87,9 +89,13 @@ def read_document(
             f"the file has an unsolved merge conflict: {conflict.group()[:40]!r}",
             "solve the conflict",
             *lines.place(conflict.start()),
-            "error" if told else "info",
+            "error" if names_entry(text.text) else "info",
         )
         return LaunchResult((), (problem,), text)
+    if kind in _RENDERED and is_template(text.text):
+        problem = _template(text.text, lines)
+        level = "error" if names_entry(text.text) else "info"
+        return LaunchResult((), (replace(problem, level=level),), text)
     reader = Reader(
         engine,
         text.file,
@@ -107,22 +113,23 @@ def read_document(
             "nested-too-deep", "expressions stand inside each other too deep", "write the command plainly", 0
         )
     problems = reader.problems[before:]
-    if any(problem.level == "error" for problem in problems) and is_template(text.file or "", text.text):
-        at = re.search(r"\{\{|\{%", text.text)
-        problems = [
-            problem for problem in problems if not problem.kind.startswith(("not-", "shell-", "unbalanced"))
-        ]
-        problems.append(
-            LaunchProblem(
-                "template",
-                "the file is a template that is not rendered yet",
-                "pipe the rendered text: `helm template ... | mlacheck validate -`",
-                *lines.place(at.start() if at else 0),
-            )
-        )
-    if not told:
+    broken = any(problem.level == "error" for problem in problems)
+    if broken and kind in _RENDERED and may_be_template(text.file or "", text.text):
+        problems = [one for one in problems if not one.kind.startswith(("not-", "shell-", "unbalanced"))]
+        problems.append(_template(text.text, lines))
+    if not reader.commands and not names_entry(text.text):
         problems = [replace(problem, level="info") for problem in problems]
     return LaunchResult(_ordered(reader.finish()), tuple(problems), text)
+
+
+def _template(text: str, lines: Lines) -> LaunchProblem:
+    at = re.search(r"\{\{|\{%", text)
+    return LaunchProblem(
+        "template",
+        "the file is a template that is not rendered yet",
+        "pipe the rendered text: `helm template ... | mlacheck validate -`",
+        *lines.place(at.start() if at else 0),
+    )
 
 
 def _ordered(commands: tuple[LaunchCommand, ...]) -> tuple[LaunchCommand, ...]:

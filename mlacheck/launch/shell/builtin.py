@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from mlacheck.launch.shell.syntax import Syntax
 
 _ENDS: Final = frozenset({"exit", "return", "break", "continue"})
+_LONGEST_VALUE: Final = 100_000
 _READS: Final = frozenset({"read", "mapfile", "readarray", "getopts"})
-_LOCAL: Final = ("local", "declare", "typeset")
 
 
 def scalar(script: Script, node: Node, expander: Expander) -> tuple[str, tuple[Piece, ...]]:
     """Give name and value of an assignment that holds a text."""
-    name, operator, values = _parts(script.syntax, node)
+    name, operator, values = parts_of(script.syntax, node)
     pieces = expander.scalar(values)
     if operator == "+=":
         held = expander.variables.read(name)
@@ -39,7 +39,7 @@ def scalar(script: Script, node: Node, expander: Expander) -> tuple[str, tuple[P
 
 def assign(script: Script, node: Node) -> None:
     """Set a variable to what it has in every world."""
-    name, operator, values = _parts(script.syntax, node)
+    name, operator, values = parts_of(script.syntax, node)
     state = script.state
     target = node.child_by_field_name("name")
     if not name:
@@ -74,8 +74,17 @@ def assign(script: Script, node: Node) -> None:
             return Value(items=(*before, *items))
         return Value(items=tuple(items))
 
-    found = worlds(state.guard, value)
+    found = [(guard, _bounded(name, held)) for guard, held in worlds(state.guard, value)]
     state.write(name, tuple(Option(guard - state.guard, held) for guard, held in found))
+
+
+def _bounded(name: str, value: Value) -> Value:
+    """Open a value that grows beyond what a command line holds."""
+    if value.items is not None:
+        size = sum(len(piece.text) for item in value.items for piece in item.pieces) + len(value.items)
+    else:
+        size = sum(len(piece.text) for piece in value.pieces) + len(value.pieces)
+    return value if size <= _LONGEST_VALUE else open_value(name)
 
 
 def declare(script: Script, node: Node) -> None:
@@ -86,7 +95,7 @@ def declare(script: Script, node: Node) -> None:
     for child in node.named_children:
         if child.type == "variable_assignment":
             assign(script, child)
-            name = _parts(script.syntax, child)[0]
+            name = parts_of(script.syntax, child)[0]
         elif child.type == "variable_name":
             name = script.syntax.source(child)
             if program == "local":
@@ -187,7 +196,7 @@ def assigned(syntax: Syntax, node: Node) -> set[str]:
     while waiting:
         one = waiting.pop()
         if one.type == "variable_assignment":
-            name = _parts(syntax, one)[0]
+            name = parts_of(syntax, one)[0]
             parent = one.parent
             if parent is None or parent.type != "command":
                 names.add(name)
@@ -198,27 +207,6 @@ def assigned(syntax: Syntax, node: Node) -> set[str]:
         if one.type != "function_definition":
             waiting.extend(one.named_children)
     return names - {""}
-
-
-def locals_of(syntax: Syntax, node: Node) -> set[str]:
-    """Name the variables that a function keeps to itself."""
-    names = set()
-    waiting = [node]
-    while waiting:
-        one = waiting.pop()
-        if one.type == "declaration_command" and one.children[0].type in _LOCAL:
-            for child in one.named_children:
-                if child.type == "variable_assignment":
-                    names.add(_parts(syntax, child)[0])
-                elif child.type == "variable_name":
-                    names.add(syntax.source(child))
-        waiting.extend(one.named_children)
-    return names - {""}
-
-
-def returns(syntax: Syntax, node: Node) -> bool:
-    """Tell whether a function that ended early went back to its caller."""
-    return re.search(r"\b(exit|exec)\b", syntax.source(node)) is None
 
 
 def prints(script: Script, node: Node, world: World) -> tuple[Piece, ...] | None:
@@ -257,7 +245,7 @@ def _without_last_newlines(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     return tuple(kept)
 
 
-def _parts(syntax: Syntax, node: Node) -> tuple[str, str, list[Node]]:
+def parts_of(syntax: Syntax, node: Node) -> tuple[str, str, list[Node]]:
     """Give name, operator and the nodes of the value of an assignment."""
     name, operator = "", "="
     values = []

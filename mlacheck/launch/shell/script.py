@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import re
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from mlacheck.launch.frame import DASHES, Frame, Line, is_flag
 from mlacheck.launch.piece import Field, Piece, Pieces
-from mlacheck.launch.shell import builtin
-from mlacheck.launch.shell.condition import decide, decide_words, matches
+from mlacheck.launch.shell import builtin, control, function
+from mlacheck.launch.shell.condition import decide, decide_words
 from mlacheck.launch.shell.expand import Expander
 from mlacheck.launch.shell.heredoc import Heredoc, printed, read_heredocs
-from mlacheck.launch.shell.world import Guard, Option, Value, World, worlds
+from mlacheck.launch.shell.world import Guard, Option, Status, Value, World, worlds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from tree_sitter import Node
 
@@ -23,12 +22,7 @@ if TYPE_CHECKING:
     from mlacheck.launch.shell.state import State
     from mlacheck.launch.shell.syntax import Syntax
 
-# How a statement can end: the worlds in which it succeeds, and those in which it does not.
-Status: TypeAlias = list[tuple[Guard, bool]]
-
 _DEEPEST_CALL: Final = 8
-_MOST_ROUNDS: Final = 8  # of a loop whose items are known
-_LONGEST_PIPELINE: Final = 400  # characters that are kept of it
 # Their failure is what `||` and `&&` after them ask for; other programs are taken to succeed.
 _ASKS: Final = frozenset(
     {
@@ -51,7 +45,6 @@ _KEPT: Final = frozenset({"cd", "source", "."})  # statements that the launch af
 _MOST_SETUP: Final = 100  # of these statements, the last ones
 _BROKEN: Final = re.compile(r"(?:[ \t]|\\\n)*\\[ \t]+(?=\n|$)")
 _ASSIGNED: Final = re.compile(r"([A-Za-z_]\w*)\+?=")
-_OPTIONS: Final = re.compile(r"\$\{?#|\$\{?1|getopts|\$@")
 
 
 class Variables:
@@ -107,7 +100,7 @@ class Script:
     def block(self, node: Node) -> None:
         """Follow the statements that are the children of a node."""
         for child in node.named_children:
-            if self.state.ended or self.reader.exhausted():
+            if self.state.ended:
                 return
             self.statement(child)
 
@@ -122,6 +115,8 @@ class Script:
         kind = node.type
         state = self.state
         yes: Status = [(state.guard, True)]
+        if self.reader.exhausted():
+            return yes
         if kind in ("command", "test_command"):
             return self.command(node, redirects, suffix) if kind == "command" else self.test(node)
         if kind == "redirected_statement":
@@ -133,7 +128,7 @@ class Script:
             if body.type in ("command", "pipeline", "list"):
                 return self.statement(body, [*given, *redirects], suffix)
             self.redirected(None, [*given, *redirects], [])
-            return self.statement(body, (), (*suffix, *self._told(given)))
+            return self.statement(body, (), (*suffix, *self.told(given)))
         if (kind == "variable_assignment" and not self._assigns(node)) or (
             kind == "variable_assignments" and not all(self._assigns(child) for child in node.named_children)
         ):
@@ -152,22 +147,22 @@ class Script:
                 state.exported.discard(name)
             self.keep(node, always=True)
         elif kind == "list":
-            return self.chain(node, redirects, suffix)
+            return control.chain(self, node, redirects, suffix)
         elif kind == "negated_command":
             return [
                 (guard, not done)
                 for guard, done in self.statement(node.named_children[-1], redirects, suffix)
             ]
         elif kind == "pipeline":
-            return self.pipeline(node, redirects, suffix)
+            return control.pipeline(self, node, redirects, suffix)
         elif kind == "if_statement":
-            self.choose(node)
+            control.choose(self, node)
         elif kind == "case_statement":
-            self.case(node)
+            control.case(self, node)
         elif kind == "for_statement":
-            self.loop_over(node)
+            control.loop_over(self, node)
         elif kind in ("while_statement", "c_style_for_statement"):
-            self.loop(node)
+            control.loop(self, node)
         elif kind == "function_definition":
             called = node.child_by_field_name("name")
             if called is not None:
@@ -193,107 +188,7 @@ class Script:
         run()
         self.state = state
 
-    def chain(self, node: Node, redirects: Sequence[Node], suffix: tuple[str, ...]) -> Status:
-        """Follow `a && b` and `a || b`."""
-        operator = next((child.type for child in node.children if child.type in ("&&", "||")), "&&")
-        left, right = node.named_children[0], node.named_children[-1]
-        wanted = operator == "&&"
-        status = self.statement(left) if wanted else self._asked(left)
-        if self.state.ended:
-            return status
-        result: Status = [(guard, done) for guard, done in status if done != wanted]
-        going = [guard for guard, done in status if done == wanted]
-        branches: list[tuple[Guard, Callable[[], None]]] = []
-
-        def follow() -> None:
-            nested, self.nested = self.nested, self.nested or len(status) > 1
-            result.extend(self.statement(right, redirects, suffix))
-            self.nested = nested
-
-        branches.extend((guard, follow) for guard in going)
-        branches.extend((guard, _nothing) for guard, done in status if done != wanted)
-        if going:
-            self.state.branch(branches)
-        return result or [(self.state.guard, True)]
-
-    def pipeline(self, node: Node, redirects: Sequence[Node], suffix: tuple[str, ...]) -> Status:
-        """Follow the commands of a pipeline; each runs in a shell of its own."""
-        parts = node.named_children
-        end = self.syntax.span(node)[1]
-        status: Status = []
-        for at, part in enumerate(parts):
-            stop = self.syntax.span(part)[1]
-            rest = self.syntax.pieces.spelled(stop, end) if at + 1 < len(parts) else ""
-            tail = tuple(rest.split()) if len(rest) < _LONGEST_PIPELINE else ()
-            given = redirects if at + 1 == len(parts) else ()
-            told = self._told(redirects) if at + 1 < len(parts) else ()
-            if at + 1 < len(parts) and _in_background(node):
-                told = (*told, "&")
-
-            def follow(
-                part: Node = part, given: Sequence[Node] = given, tail: tuple[str, ...] = (*tail, *told)
-            ) -> None:
-                nonlocal status
-                status = self.statement(part, given, (*tail, *suffix))
-
-            nested, self.nested = self.nested, self.nested or at > 0
-            self.subshell(follow)
-            self.nested = nested
-        return [(guard, done) for guard, done in status if self.state.guard <= guard] or [
-            (self.state.guard, True)
-        ]
-
-    def choose(self, node: Node) -> None:
-        """Follow `if`, `elif`, `else`."""
-        clauses: list[tuple[list[Node], list[Node]]] = []
-        conditions: list[Node] = []
-        body: list[Node] = []
-        begun = False
-        rest: list[Node] = []
-        for child in node.children:
-            if child.type in ("elif_clause", "else_clause"):
-                rest.append(child)
-            elif child.type == "then":
-                begun = True
-            elif child.is_named and child.type != "comment":
-                (body if begun else conditions).append(child)
-        clauses.append((conditions, body))
-        for clause in rest:
-            conditions, body, begun = [], [], clause.type == "else_clause"
-            for child in clause.children:
-                if child.type == "then":
-                    begun = True
-                elif child.is_named and child.type != "comment":
-                    (body if begun else conditions).append(child)
-            clauses.append((conditions, body))
-        nested, self.nested = self.nested, True
-        self._clauses(clauses)
-        self.nested = nested
-
-    def _clauses(self, clauses: Sequence[tuple[list[Node], list[Node]]]) -> None:
-        if not clauses:
-            return
-        conditions, body = clauses[0]
-        if not conditions:
-            self._all(body)
-            return
-        for one in conditions[:-1]:
-            self.statement(one)
-        status = self._asked(conditions[-1])
-        self.state.branch(
-            [
-                (guard, (lambda: self._all(body)) if done else (lambda: self._clauses(clauses[1:])))
-                for guard, done in status
-            ]
-        )
-
-    def _all(self, nodes: Iterable[Node]) -> None:
-        for node in nodes:
-            if self.state.ended:
-                return
-            self.statement(node)
-
-    def _asked(self, node: Node) -> Status:
+    def asked(self, node: Node) -> Status:
         """Follow a condition; a program in it may say yes or no."""
         status = self.statement(node)
         if node.type in ("command", "pipeline", "redirected_statement") and len(status) == 1:
@@ -303,106 +198,6 @@ class Script:
                 guard = self.state.guard
                 return [(guard | {(point, 0)}, True), (guard | {(point, 1)}, False)]
         return status
-
-    def case(self, node: Node) -> None:
-        """Follow the arms of `case`."""
-        subject = node.child_by_field_name("value")
-        items = [child for child in node.named_children if child.type == "case_item"]
-        if subject is None:
-            return
-        nested, self.nested = self.nested, True
-
-        def value(world: World) -> Field | None:
-            fields = self.expander(world).word([subject], splits=False)
-            return fields[0] if len(fields) == 1 else None
-
-        shown = self.syntax.source(subject)
-        branches: list[tuple[Guard, Callable[[], None]]] = []
-        for guard, field in worlds(self.state.guard, value):
-            settled = field is not None and not field.unknown and not field.assumed
-            if settled and field is not None:
-                arm = next((one for one in items if self._matches(one, field.text)), None)
-                branches.append((guard, _nothing if arm is None else self._arm(arm)))
-                continue
-            point = self.point(node, f"case {shown}")
-            catches = False
-            for at, one in enumerate(items):
-                patterns = self._patterns(one)
-                self.reader.label(point, at, f"{shown} is {'|'.join(patterns)}", self._line(node))
-                catches |= "*" in patterns
-                branches.append((guard | {(point, at)}, self._arm(one)))
-            if not catches:
-                self.reader.label(point, len(items), f"{shown} is none of these", self._line(node))
-                branches.append((guard | {(point, len(items))}, _nothing))
-        if branches:
-            self.state.branch(branches)
-        self.nested = nested
-
-    def _patterns(self, item: Node) -> list[str]:
-        return [self.syntax.source(child) for child in item.children_by_field_name("value")]
-
-    def _matches(self, item: Node, text: str) -> bool:
-        return any(matches(pattern.strip("\"'"), text) for pattern in self._patterns(item))
-
-    def _arm(self, item: Node) -> Callable[[], None]:
-        values = {child.id for child in item.children_by_field_name("value")}
-        body = [child for child in item.named_children if child.id not in values]
-        return lambda: self._all(body)
-
-    def loop_over(self, node: Node) -> None:
-        """Follow `for x in ...`; a few items that are known are followed one by one."""
-        variable = node.child_by_field_name("variable")
-        body = node.child_by_field_name("body")
-        if variable is None or body is None:
-            return
-        name = self.syntax.source(variable)
-        items = node.children_by_field_name("value")
-        options = not items
-        fields = self.expander(World(self.state.guard)).words(items)
-        options |= any(field.text in ("$@", "$*") for field in fields)
-        known = 0 < len(fields) <= _MOST_ROUNDS and not any(field.unknown for field in fields)
-        if known and node.children[0].type != "select" and not any("*" in field.text for field in fields):
-            for field in fields:
-                self.state.write(name, (Option(frozenset(), Value(field.pieces)),))
-                self.inside(body)
-                if self.state.ended:
-                    break
-            self.state.ended = False
-            return
-        self.state.open(name)
-        self._rounds(body, options=options)
-
-    def loop(self, node: Node) -> None:
-        """Follow `while`, `until` and `for ((...))`."""
-        body = node.child_by_field_name("body")
-        if body is None:
-            return
-        head = self.syntax.text[self.syntax.span(node)[0] : self.syntax.span(body)[0]]
-        for child in node.named_children:
-            if child.id != body.id:
-                if child.type == "variable_assignment":
-                    builtin.assign(self, child)
-                    name = self.syntax.source(child.named_children[0])
-                    self.state.open(name)
-                elif child.type in ("command", "pipeline", "redirected_statement", "list"):
-                    self.subshell(functools.partial(self.statement, child))
-        self._rounds(body, options=bool(_OPTIONS.search(head)))
-
-    def _rounds(self, body: Node, *, options: bool) -> None:
-        """Follow a loop's body once, for any round: what it sets is open before, in and after it."""
-        names = builtin.assigned(self.syntax, body)
-        before = {name: self.state.variables.get(name) for name in names}
-        for name in names:
-            self.state.open(name)
-        guard = self.state.guard
-        self.inside(body)
-        self.state.guard, self.state.ended = guard, False
-        for name, held in before.items():
-            # The loop reads the script's own options: without them the variable keeps its value.
-            if options and held is not None:
-                self.state.write(name, tuple(_taken(option, name) for option in held))
-            else:
-                self.state.open(name)
 
     # Commands.
 
@@ -452,7 +247,7 @@ class Script:
 
         found = worlds(self.state.guard, expand)
         heredocs = read_heredocs(self, redirects)
-        tail = (*self._told(redirects), *suffix, *(["&"] if _in_background(node) else []))
+        tail = (*self.told(redirects), *suffix, *(["&"] if control.in_background(node) else []))
         statuses: Status = []
         branches: list[tuple[Guard, Callable[[], None]]] = []
         for guard, (assignments, fields) in found:
@@ -492,8 +287,9 @@ class Script:
             place = self.syntax.pieces.offset(at)
             fields = [*fields, Field((Piece(" "),), place=place, raw="\\ ")]
         name = fields[0].text
-        if name in self.state.functions and self.state.depth < _DEEPEST_CALL:
-            self.call(name, assignments, fields[1:])
+        calls = self.state.calls
+        if name in self.state.functions and name not in calls and len(calls) < _DEEPEST_CALL:
+            function.call(self, name, assignments, fields[1:])
             point = self.point(node)
             return [(guard | {(point, 0)}, True), (guard | {(point, 1)}, False)]
         if name in ("test", "["):
@@ -515,32 +311,6 @@ class Script:
             point = self.point(node)
             return [(guard | {(point, 0)}, True), (guard | {(point, 1)}, False)]
         return [(guard, True)]
-
-    def call(self, name: str, assignments: list[tuple[str, Field]], words: list[Field]) -> None:
-        """Follow the body of a function with the words of a call."""
-        syntax, definition = self.state.functions[name]
-        body = definition.child_by_field_name("body")
-        state = self.state
-        self.reader.called.add((id(syntax), definition.id))
-        if body is None:
-            return
-        held, state.words = state.words, tuple(words)
-        state.depth += 1
-        for variable, value in assignments:
-            state.write(variable, (Option(frozenset(), Value(value.pieces)),))
-        local = {one: state.variables.get(one) for one in builtin.locals_of(syntax, body)}
-        ended = state.ended
-        inner = Script(self.reader, syntax, state, self.frame, nested=True)
-        inner.statement(body)
-        # `return` ends the function, `exit` the script: the last word tells.
-        state.ended = ended or (state.ended and not builtin.returns(syntax, body))
-        for one, options in local.items():
-            if options is None:
-                state.variables.pop(one, None)
-            else:
-                state.variables[one] = options
-        state.words = held
-        state.depth -= 1
 
     def redirected(self, node: Node | None, redirects: Sequence[Node], fields: list[Field]) -> None:
         """Read here-documents of a compound statement."""
@@ -652,9 +422,10 @@ class Script:
             for name in dict.fromkeys(re.findall(r"[A-Za-z_][A-Za-z0-9_]*", text))
             if name in self.state.variables
         )
-        return self.reader.point(text, held, self._line(node))
+        return self.reader.point(text, held, self.line_of(node))
 
-    def _line(self, node: Node) -> int:
+    def line_of(self, node: Node) -> int:
+        """Give the line that a node starts on."""
         return self.reader.lines.place(self.syntax.pieces.offset(self.syntax.span(node)[0]))[0]
 
     def _begin(self, node: Node) -> int:
@@ -680,7 +451,8 @@ class Script:
                 kept.append(words)
         return tuple(kept)
 
-    def _told(self, redirects: Sequence[Node]) -> tuple[str, ...]:
+    def told(self, redirects: Sequence[Node]) -> tuple[str, ...]:
+        """Give redirections as they are written."""
         told = []
         for one in redirects:
             if one.type == "file_redirect":
@@ -690,31 +462,3 @@ class Script:
                     self.syntax.pieces.spelled(start, end if target is None else self.syntax.span(target)[1])
                 )
         return tuple(told)
-
-
-def _nothing() -> None:
-    return
-
-
-def _in_background(node: Node) -> bool:
-    at = node
-    while (parent := at.parent) is not None and (
-        parent.type == "redirected_statement"
-        or (parent.type in ("pipeline", "list") and at.next_sibling is None)
-    ):
-        at = parent
-    after = at.next_sibling
-    return after is not None and after.type == "&"
-
-
-def _taken(option: Option, name: str) -> Option:
-    """Mark a value as what holds when the caller gives no option."""
-    value = option.value
-    if value is None or value.items is not None:
-        return option
-    told = f"{name}={''.join(piece.text for piece in value.pieces)}"
-    pieces = tuple(
-        piece if piece.names else piece._replace(assumed=tuple(dict.fromkeys((*piece.assumed, told))))
-        for piece in value.pieces
-    )
-    return Option(option.guard, Value(pieces))

@@ -40,7 +40,7 @@ class State:
     words: tuple[Field, ...] | None = None  # "$@"
     guard: Guard = ANYWHERE
     ended: bool = False  # by exit, return or exec
-    depth: int = 0  # of calls
+    calls: tuple[str, ...] = ()  # of functions that are being followed
 
     def copy(self) -> State:
         """Give the state of a subshell."""
@@ -51,7 +51,7 @@ class State:
             self.words,
             self.guard,
             self.ended,
-            self.depth,
+            self.calls,
         )
 
     def read(self, name: str, world: World) -> Value | None:

@@ -15,6 +15,8 @@ MOST_WORLDS: Final = 16
 # Branches taken: (branching, arm).
 Guard: TypeAlias = frozenset[tuple[int, int]]
 ANYWHERE: Final[Guard] = frozenset()
+# How a statement can end: the worlds in which it succeeds, and those in which it does not.
+Status: TypeAlias = list[tuple[Guard, bool]]
 
 
 class Value(NamedTuple):
@@ -37,6 +39,10 @@ Options: TypeAlias = tuple[Option, ...]
 def open_value(name: str) -> Value:
     """Make the value of a variable that the text does not settle."""
     return Value((Piece("${" + name + "}", names=(name,)),))
+
+
+def nothing() -> None:
+    """Follow no statement: the branch that is not written."""
 
 
 def always(value: Value | None) -> Options:

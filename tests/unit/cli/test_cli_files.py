@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mlacheck.cli import cli
+
+GOOD = "python3 -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3 --tp-size 8"
+BAD = f"{GOOD} --attention-backend trtllm_mla --dcp-size 8 --speculative-algorithm EAGLE"
+TARGET = ("--gpu", "b200", "--engine-version", "0.5.18", "--no-remedies", "--no-config")
+
+
+def run(*args, input=None):  # noqa: A002 - click's name
+    return CliRunner().invoke(cli, ["validate", *TARGET, *map(str, args)], input=input)
+
+
+def rows(*args, input=None):  # noqa: A002 - same
+    result = run("--format", "jsonl", *args, input=input)
+    return result.exit_code, [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_each_command_of_each_file_is_a_report_with_its_place(tmp_path):
+    (tmp_path / "a.sh").write_text(f"{GOOD}\n\n{BAD} \\\n  --page-size 64\n")
+    (tmp_path / "b.yaml").write_text(f"script:\n  - {GOOD}\n")
+    code, found = rows(tmp_path)
+    assert code == 1
+    assert [(Path(one["source"]["file"]).name, one["source"]["line"]) for one in found] == [
+        ("a.sh", 1),
+        ("a.sh", 3),
+        ("b.yaml", 2),
+    ]
+    finding = next(one for one in found[1]["findings"] if one["id"] == "MLA194")
+    line = (tmp_path / "a.sh").read_text().splitlines()[finding["location"]["line"] - 1]
+    assert line[finding["location"]["column"] - 1 :].startswith("--")
+
+
+def test_standard_input():
+    code, found = rows(
+        "-", input=f"kind: Pod\nspec: {{containers: [{{command: [{', '.join(GOOD.split())}]}}]}}\n"
+    )
+    assert code == 0
+    assert [one["verdict"] for one in found] == ["ok"]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "ids"),
+    [
+        (GOOD, 0, []),
+        (f"{GOOD} --model-path 'x", 1, ["MLA090"]),
+        ("vllm serve deepseek-ai/DeepSeek-V3", 0, ["MLA092"]),
+        ("echo hello", 3, []),
+    ],
+)
+def test_exit_codes(tmp_path, text, code, ids):
+    (tmp_path / "x.sh").write_text(text + "\n")
+    got, found = rows(tmp_path / "x.sh")
+    assert got == code
+    assert {finding["id"] for one in found for finding in one["findings"]} >= set(ids)
+
+
+def test_an_unreadable_file_that_names_no_engine_is_an_info(tmp_path):
+    (tmp_path / "x.sh").write_bytes(b"\0\1")
+    code, [report] = rows("--strict", "--allow-empty", tmp_path / "x.sh")
+    assert code == 0
+    assert [(one["id"], one["level"]) for one in report["findings"]] == [("MLA091", "info")]
+    assert report["verdict"] == "unknown"
+
+
+def test_a_broken_file_does_not_stop_the_others(tmp_path):
+    (tmp_path / "a.yaml").write_text("command: [python3, -m, sglang.launch_server\n")
+    (tmp_path / "b.sh").write_text(f"{GOOD}\n")
+    code, found = rows(tmp_path / "a.yaml", tmp_path / "b.sh")
+    assert code == 1
+    assert [one["verdict"] for one in found] == ["error", "ok"]
+    assert "everything" in found[0]["not_checked"]
+
+
+def test_a_file_that_does_not_exist_is_bad_usage_and_the_others_are_checked(tmp_path):
+    (tmp_path / "b.sh").write_text(f"{GOOD}\n")
+    result = run("--format", "jsonl", tmp_path / "gone.sh", tmp_path / "b.sh")
+    assert result.exit_code == 2
+    assert "gone.sh does not exist" in result.stderr
+    assert len(result.stdout.splitlines()) == 1
+
+
+def test_variants_and_defaults_are_told(tmp_path):
+    text = f"TP=${{TP:-8}}\nif [ -n \"$DCP\" ]; then A='--dcp-size 8'; fi\n{GOOD} --tp-size $TP $A\n"
+    (tmp_path / "x.sh").write_text(text)
+    _, found = rows(tmp_path / "x.sh")
+    assert [one["assumptions"][:2] for one in found] == [
+        ['variant: line 2: [ -n "$DCP" ]', "TP=8 (default in the text)"],
+        ['variant: line 2: not [ -n "$DCP" ]', "TP=8 (default in the text)"],
+    ]
+
+
+def test_an_open_variable_keeps_the_verdict_open_and_is_named(tmp_path):
+    (tmp_path / "x.sh").write_text(f"{GOOD} $EXTRA\n")
+    code, [report] = rows(tmp_path / "x.sh")
+    assert (code, report["verdict"]) == (0, "unknown")
+    assert "EXTRA" in report["problems"][0]["message"]
+
+
+def test_the_file_says_what_it_runs_on(tmp_path):
+    (tmp_path / "x.yaml").write_text(
+        "spec:\n  nodeSelector: {nvidia.com/gpu.product: NVIDIA-H200}\n  containers:\n"
+        "    - image: lmsysorg/sglang:v0.5.17\n"
+        f"      command: [{', '.join(GOOD.split())}]\n      resources: {{limits: {{nvidia.com/gpu: 8}}}}\n"
+    )
+    result = CliRunner().invoke(
+        cli, ["validate", "--no-config", "--format", "jsonl", str(tmp_path / "x.yaml")]
+    )
+    [report] = [json.loads(line) for line in result.stdout.splitlines()]
+    assert report["engine"] == {"name": "sglang", "version": "0.5.17"}
+    assert (report["target"]["gpu"], report["target"]["gpu_count"]) == ("h200", 8)
+    _, [flags] = rows(tmp_path / "x.yaml")
+    assert [one["id"] for one in flags["findings"]].count("MLA598") >= 2
+
+
+def test_comments_silence_the_next_command(tmp_path):
+    (tmp_path / "x.sh").write_text(f"# mlacheck: ignore[MLA194] known\n{BAD}\n")
+    code, [report] = rows(tmp_path / "x.sh")
+    assert code == 0
+    assert [one["suppressed"] for one in report["findings"] if one["id"] == "MLA194"] == [True]
+
+
+def test_a_config_file_glued_to_its_flag_is_a_finding(tmp_path):
+    (tmp_path / "x.sh").write_text(f"{GOOD} --config=c.yaml\n")
+    _, [report] = rows(tmp_path / "x.sh")
+    [finding] = [one for one in report["findings"] if one["id"] == "MLA093"]
+    assert (finding["level"], finding["location"]["line"]) == ("warning", 1)
+
+
+def test_files_and_a_command_do_not_go_together(tmp_path):
+    result = run(tmp_path, "--", "sglang", "serve", "m")
+    assert result.exit_code == 2
+    assert "exactly one of" in result.stderr

@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlacheck.launch import parse_text
+from mlacheck.launch.file.decode import MOST_BYTES
+from mlacheck.launch.file.read import read_bytes, read_path
+from mlacheck.launch.file.walk import files
+
+SERVE = "sglang serve m --tp 8\n"
+
+
+def read(text, name="x.sh", **options):
+    return read_bytes(text if isinstance(text, bytes) else text.encode(), name, **options)
+
+
+def argvs(text, name="x.sh", **options):
+    return [" ".join(command.argv) for command in read(text, name, **options).commands]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("run.sh", SERVE),
+        ("run", "#!/bin/bash\n" + SERVE),
+        ("job.sbatch", SERVE),
+        ("x.yml", "command: [sglang, serve, m, --tp, '8']"),
+        ("-", "command: [sglang, serve, m, --tp, '8']"),
+        ("-", "---\nkind: Pod\nspec: {containers: [{command: [sglang, serve, m, --tp, '8']}]}"),
+        ("-", '{"command": ["sglang", "serve", "m", "--tp", "8"]}'),
+        ("-", "FROM x\nCMD sglang serve m --tp 8"),
+        ("-", SERVE),
+        ("app.Dockerfile", "FROM x\nCMD sglang serve m --tp 8"),
+        ("Dockerfile.gpu", 'FROM x\nCMD ["sglang", "serve", "m", "--tp", "8"]'),
+        ("x.yaml.j2", "command: [sglang, serve, m, --tp, '8']"),
+        ("x.toml", 'command = ["sglang", "serve", "m", "--tp", "8"]'),
+        ("-", "#!/usr/bin/env python3\nimport os\nos.system('sglang serve m --tp 8')\n"),
+    ],
+)
+def test_kinds_are_told_by_name_or_by_content(name, text):
+    assert argvs(text, name) == ["--model-path m --tp 8"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_byte_order_marks_are_read(encoding):
+    result = read("command: [sglang, serve, é]".encode(encoding), "x.yaml")
+    assert result.commands[0].argv == ("--model-path", "é")
+    document = result.document
+    assert document.bom + document.text.encode(document.encoding) == "command: [sglang, serve, é]".encode(
+        encoding
+    )
+
+
+def test_latin_1_is_read_and_told():
+    result = read(b"# \xe9\n" + SERVE.encode())
+    assert len(result.commands) == 1
+    assert [(one.kind, one.level, one.line, one.column) for one in result.problems] == [
+        ("not-utf8", "info", 1, 3)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "level"),
+    [
+        (b"\0sglang serve x", "not-text", "error"),
+        (b"\0\1\2", "not-text", "info"),
+        ("command: [sglang, serve, x]".encode("utf-16-le"), "not-text", "error"),
+        (b"# sglang serve\n" + b"#" * MOST_BYTES, "too-large", "error"),
+        (b"#" * (MOST_BYTES + 1), "too-large", "info"),
+        (b"<<<<<<< HEAD\n" + SERVE.encode(), "merge-conflict", "error"),
+        (b"sglang serve x\n" + b"if a; then\n" * 3000, "shell-syntax", "error"),
+    ],
+)
+def test_what_cannot_be_read(data, kind, level):
+    [problem] = read(data).problems
+    assert (problem.kind, problem.level) == (kind, level)
+    assert problem.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.yaml", "sglang: &a\n  k: *a\n  command: *a\n  <<: *a\n"),
+        ("a.yaml", "a: &a [sglang]\n" + "".join(f"b{n}: &a [{'*a,' * 9}]\n" for n in range(20))),
+        ("a.yaml", "sglang:\n" + "- " * 5000),
+        ("a.json", '{"sglang":' + "[" * 5000),
+        ("a.py", "sglang = " + "(" * 5000),
+        ("a.sh", "A=sglang\n" + "A=$A$A\n" * 60 + "$A\n"),
+        ("a.sh", "f() { f x; f y; sglang serve m; }; f\n"),
+        ("a.sh", "\n" * 200_000 + SERVE),
+        ("a.yaml", "\n" * 200_000 + "a: sglang serve m --tp 8\n"),
+        ("a.sh", "".join(f'if a{n}; then A+=" --f{n}"; fi\n' for n in range(40)) + "sglang serve m $A\n"),
+    ],
+)
+def test_bombs_are_bounded(name, text):
+    result = read(text, name)
+    assert len(result.commands) <= 40
+
+
+def test_what_no_branch_settles_is_open_when_there_are_too_many():
+    text = "".join(f'if a{n}; then A="$A --f{n}"; fi\n' for n in range(10)) + "sglang serve m $A\n"
+    [command] = read(text).commands
+    assert command.unknown[2] == ("A",)
+
+
+def test_templates_are_told_to_be_rendered():
+    [problem] = read("args:\n  {{- range .Values.x }}\n  - sglang serve\n  {{- end }}", "x.yaml").problems
+    assert (problem.kind, problem.line) == ("template", 2)
+    assert "helm template" in problem.hint
+
+
+def test_a_template_value_is_a_named_unknown():
+    [command] = read("command: [sglang, serve, '{{ .Values.model }}', --tp, '8']", "x.yaml").commands
+    assert command.unknown == {1: ("{{ .Values.model }}",)}
+
+
+def test_the_callers_environment_settles_variables():
+    assert argvs("sglang serve $M --tp ${TP:-8}", env={"M": "a", "TP": "4"}) == ["--model-path a --tp 4"]
+    assert parse_text("sglang serve $M", env={"M": "a"}).commands[0].argv == ("--model-path", "a")
+
+
+def test_a_default_is_taken_and_told():
+    [command] = read("TP=${TP:-8}\nsglang serve m --tp $TP").commands
+    assert command.argv == ("--model-path", "m", "--tp", "8")
+    assert command.assumed == ("TP=8",)
+
+
+def test_config_files_stand_before_the_words(tmp_path):
+    (tmp_path / "c.yaml").write_text("tp-size: 8\ntrust-remote-code: true\nlog-level: null\n")
+    launch = tmp_path / "run.sh"
+    launch.write_text("sglang serve m --config c.yaml --tp-size 4\n")
+    [command] = read_path(str(launch)).commands
+    assert " ".join(command.argv) == (
+        "--tp-size 8 --trust-remote-code --log-level None --model-path m --tp-size 4"
+    )
+    assert not command.words[0].editable
+
+
+def test_a_config_file_that_is_not_there_is_open(tmp_path):
+    launch = tmp_path / "run.sh"
+    launch.write_text("sglang serve m --config missing.yaml\n")
+    [command] = read_path(str(launch)).commands
+    assert command.unknown == {3: ("missing.yaml",)}
+
+
+def test_a_glued_config_file_is_not_read_by_the_engine(tmp_path):
+    launch = tmp_path / "run.sh"
+    launch.write_text("sglang serve m --config=c.yaml\n")
+    [problem] = read_path(str(launch)).problems
+    assert (problem.kind, problem.level, problem.line, problem.column) == (
+        "config-not-read",
+        "warning",
+        1,
+        16,
+    )
+
+
+def test_paths_that_cannot_be_read(tmp_path):
+    loop = tmp_path / "loop.sh"
+    loop.symlink_to(loop)
+    pipe = tmp_path / "pipe.sh"
+    os.mkfifo(pipe)
+    for path, kind in ((loop, "cannot-read"), (pipe, "not-a-file"), (tmp_path / "gone", "cannot-read")):
+        [problem] = read_path(str(path)).problems
+        assert (problem.kind, problem.level) == (kind, "info")
+
+
+def test_folders_are_searched_by_name_and_links_are_not_followed(tmp_path):
+    for name in (
+        "b/run.sh",
+        "a/Dockerfile",
+        "a/x.yaml",
+        "a/x.txt",
+        "a/README.md",
+        ".git/x.sh",
+        "node_modules/x.sh",
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(SERVE)
+    (tmp_path / "b" / "again").symlink_to(tmp_path)
+    found = [os.path.relpath(path, tmp_path) for path in files([str(tmp_path), str(tmp_path / "b/run.sh")])]
+    assert found == ["a/Dockerfile", "a/x.yaml", "b/run.sh"]
+
+
+def test_nothing_is_run(tmp_path):
+    made = tmp_path / "made"
+    text = f"A=$(touch {made})\nsglang serve m --x `touch {made}` --y $(touch {made})\n"
+    read(text)
+    read(f"import os\nos.system('sglang serve m; touch {made}')\nopen('{made}', 'w')\n", "x.py")
+    assert not made.exists()
+
+
+PARTS = st.sampled_from(
+    [
+        *"\"'()[]{},#\t\0\né",
+        *("sglang serve m ", "--tp 8 ", "python3 -m sglang.launch_server ", "$A ", "\\\n", "A=(", "{{ x }}"),
+        *(
+            "if x; then ",
+            "fi\n",
+            "done\n",
+            "EOF\n",
+            "for i in a b; do ",
+            "<<EOF\n",
+            "$(",
+            "${A:-",
+            "- ",
+            ": ",
+        ),
+        *("&a ", "*a ", ">\n  ", "command", "\r\n", "FROM x\n"),
+    ]
+)
+NAMES = st.sampled_from(["x.sh", "x.yaml", "x.json", "x.toml", "x.py", "x.md", "Dockerfile", "x"])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(PARTS, max_size=25).map("".join), NAMES)
+def test_any_text_is_read_without_a_crash(text, name):
+    result = read(text, name)
+    for command in result.commands:
+        for word in command.words:
+            assert word.line >= 1
+            assert word.start < 0 or word.start <= word.end <= len(result.document.text)
