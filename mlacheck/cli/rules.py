@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -44,17 +44,26 @@ _engine = click.option("--engine", type=click.Choice(["sglang"]), default="sglan
 @_engine
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def list_(engine: str, format_: str) -> None:
-    """List the findings that the rules can make."""
-    rules = [rule for _, _, rule in _read(engine).finds()]
-    rules.sort(key=lambda rule: rule.id)
+    """List the findings that a report can have, those among them that no rule file makes."""
+    rows = _rows(engine)
     if format_ == "json":
-        rows = [
-            rule.model_dump(include={"id", "slug", "title", "level", "phase", "versions"}) for rule in rules
-        ]
         click.echo(json.dumps(rows, indent=2))
         return
-    for rule in rules:
-        click.echo(f"{rule.id}  {rule.level:7}  {rule.phase:15}  {rule.slug}: {rule.title}")
+    for row in rows:
+        click.echo(f"{row['id']}  {row['level']:7}  {row['phase']:15}  {row['slug']}: {row['title']}")
+
+
+def _rows(engine: str) -> list[dict[str, Any]]:
+    from mlacheck.builtin import BUILTINS  # only for the list
+
+    keys = ("id", "slug", "title", "level", "phase", "versions")
+    # What overrides an argument may say so; it resolves arguments and has no phase of its own.
+    given = [
+        {"phase": "resolve", **rule.model_dump(include=set(keys))} for _, _, rule in _read(engine).rules()
+    ]
+    rows = [{key: row[key] for key in keys} for row in given if row["id"] and row["level"]]
+    rows += [{key: getattr(one, key, {}) for key in keys} for one in BUILTINS]
+    return sorted(rows, key=lambda row: str(row["id"]))
 
 
 @command.command("show")

@@ -26,6 +26,8 @@ def test_the_list_has_every_finding_once():
     assert ids == sorted(set(ids))
     assert all(row["level"] in {"error", "warning", "info"} for row in rows)
     assert lines[0].startswith(ids[0])
+    assert {"MLA001", "MLA194", "MLA514", "MLA598"} <= set(ids)
+    assert all(set(row) == {"id", "slug", "title", "level", "phase", "versions"} for row in rows)
 
 
 @pytest.mark.parametrize("name", ["MLA194", "mla194", "trtllm-mla-dcp-speculative"])

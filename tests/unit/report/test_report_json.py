@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from mlacheck.cases import Cases
 from mlacheck.finding import Finding, Location, Problem, Remedy, Report, Resolved, Undecided
 from mlacheck.report.json_ import to_dict, to_json
+from mlacheck.report.writers import FORMATS
 
 REPORT = {
     "schema_version",
@@ -147,3 +149,11 @@ def test_the_text_is_ascii_so_that_no_locale_can_break_it():
     text = to_json(made(command="modèle \udcff"))
     assert text.isascii()
     assert json.loads(text)["command"] == "modèle \udcff"
+
+
+def test_every_key_is_documented():
+    text = (Path(__file__).parents[3] / "docs" / "reports.md").read_text(encoding="utf-8")
+    for key in (*REPORT - {"schema_version"}, *FINDING):
+        assert f"`{key}`" in text, key
+    for name in FORMATS:
+        assert f"| `{name}` |" in text, name
