@@ -57,7 +57,7 @@ def start(environ, engine, tmp_path):  # noqa: ARG001 - the stand-in has to be t
         child.communicate()
 
 
-@pytest.mark.parametrize("shell", ["dash", "bash"])
+@pytest.mark.parametrize("shell", ["sh", "bash"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_line_that_passes_becomes_the_engine_with_its_id_signals_and_exit_code(start, good, shell, number):
     child = start(*good.split(), "--served-model-name", "a b", shell=shell)
@@ -110,7 +110,7 @@ def test_the_decode_is_asked_for_by_default(bin_):
     assert child.stderr == "validate --strict --decode-check -- a b c\n"
 
 
-@pytest.mark.parametrize("shell", ["dash", "bash"])
+@pytest.mark.parametrize("shell", ["sh", "bash"])
 def test_a_signal_during_the_check_ends_it_and_starts_nothing(start, bin_, good, shell):
     (bin_ / "mlacheck").write_text(SLOW)
     child = start(*good.split(), shell=shell)
