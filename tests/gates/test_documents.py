@@ -61,7 +61,7 @@ def test_the_documented_pod_is_one_and_its_line_is_found_once(blocks, tmp_path, 
     (pod,) = yaml.safe_load_all(blocks["Kubernetes"])
     assert pod["kind"] == "Pod"
     init, engine = pod["spec"]["initContainers"][0], pod["spec"]["containers"][0]
-    assert init["args"] == engine["args"]
+    assert init["args"] == engine["command"]
     (tmp_path / "pod.yaml").write_text(blocks["Kubernetes"])
     words = ["mlacheck", "validate", "--format", "json", "--gpu", "h200", "pod.yaml"]
     done = subprocess.run(words, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
