@@ -75,8 +75,9 @@ def random_problems(count: int) -> Iterator[DecodeProblem]:
 class Tally:
     """Gathers rows, and the worst errors by backend, KV dtype and quantity."""
 
-    def __init__(self, out: Path, gpu: Gpu | None) -> None:
+    def __init__(self, out: Path, gpu: Gpu | None, dtypes: set[str], skip: set[str]) -> None:
         self._out = out.open("w", encoding="utf-8")
+        self._dtypes, self._skip = dtypes, skip
         self._gpu = gpu
         self._device = torch.device("cuda" if gpu else "cpu")
         self._worst: dict[tuple[str, ...], float] = defaultdict(float)
@@ -85,10 +86,10 @@ class Tally:
 
     def check(self, backend: Backend, problem: DecodeProblem, part: str) -> None:
         """Run the contract as the kernel documents itself; of a matrix, merge in the other base too."""
-        if backend.unsupported(problem, self._gpu):
+        if problem.kv_dtype not in self._dtypes or backend.unsupported(problem, self._gpu):
             return
         about = {"part": part, "backend": backend.name, "problem": problem.to_dict()}
-        for row in Contract(problem, backend, self._gpu, self._device, Convention()).rows():
+        for row in Contract(problem, backend, self._gpu, self._device, Convention()).rows(skip=self._skip):
             self._write({**about, **row.to_dict()})
             self._states[backend.name, row.state] += 1
             expected = row.name == "causal mask" and problem.dcp_size > 1
@@ -131,22 +132,26 @@ def main() -> int:
     """Measure every backend that can run here."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--random", type=int, default=66, help="random problems for each backend")
+    parser.add_argument("--random", type=int, default=200, help="random problems for each backend")
+    parser.add_argument("--no-matrix", action="store_true", help="random problems only")
     parser.add_argument("--backends", default=BACKENDS)
+    parser.add_argument("--kv", default="bf16,fp8_e4m3", help="KV dtypes")
+    parser.add_argument("--skip", default="", help="rows to leave out, where one would end the process")
     options = parser.parse_args()
     gpu = None
     if torch.cuda.is_available():
         major, minor = torch.cuda.get_device_capability()
         gpu = Gpu(torch.cuda.get_device_name(), major * 10 + minor)
     print(gpu, "torch", torch.__version__, flush=True)
-    tally = Tally(options.out, gpu)
+    skip = set(filter(None, options.skip.split(",")))
+    tally = Tally(options.out, gpu, set(options.kv.split(",")), skip)
     for name in options.backends.split(","):
         backend = load_backend(name)
         if reason := missing(backend.requirements, gpu) or wrong_gpu(backend.requirements, gpu):
             print(name, reason)
             continue
         began = time.monotonic()
-        for problem in matrix():
+        for problem in () if options.no_matrix else matrix():
             tally.check(backend, problem, "matrix")
         matrix_s, began = time.monotonic() - began, time.monotonic()
         for problem in random_problems(options.random):

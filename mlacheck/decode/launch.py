@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 _NO_BACKEND = "the line's decode backend is not decided: name the GPU with --gpu, or the backend in the line"
+# How a resolved value reads that differs from GPU to GPU.
+_UNDECIDED = "one of "
 
 
 @frozen
@@ -97,8 +99,8 @@ def _pose(
     q_len: int,
     overrides: Overrides,
 ) -> Posed | DecodeReport:
-    if not isinstance(backend, str):
-        return _not_run(_NO_BACKEND, "unknown")
+    if not isinstance(backend, str) or backend.startswith(_UNDECIDED):
+        return _not_run(_NO_BACKEND, str(backend or "unknown"))
     found = handling(engine, version, backend)
     if found is None or found.adapter is None:
         why = f"no adapter for {engine}'s {backend}: its kernel is not checked"

@@ -184,15 +184,22 @@ class DecodeProblem:
         if attention_tp % dcp_size:
             raise ProblemError(
                 f"attention TP (tp_size / dp_size = {attention_tp}) is not a multiple of dcp_size {dcp_size}"
+                ": choose a dcp_size that divides it"
             )
         if heads % attention_tp:
             raise ProblemError(
-                f"num_attention_heads {heads} is not a multiple of the attention TP size {attention_tp}"
+                f"num_attention_heads {heads} is not a multiple of the attention TP size {attention_tp}: "
+                "choose a tp_size that divides it"
             )
         lengths = tuple(_LENGTHS[index % len(_LENGTHS)] for index in range(batch or len(_LENGTHS)))
         if context_len is not None:
             lengths = tuple(min(n, context_len) for n in lengths)
         notes = []
+        if context_len is not None and context_len < dcp_size:
+            notes.append(
+                f"contexts of {context_len} tokens leave {dcp_size - context_len} of {dcp_size} ranks empty: "
+                f"the row 'empty ranks' decodes such, the others take {dcp_size}"
+            )
         kv_dtype = pool = _kv_dtype(kv_cache_dtype, config, text)
         if copied_kv and (kv_dtype := _model_dtype(text)) != pool:
             notes.append(f"the KV pool is {pool}; the kernel reads the engine's copy of it in {kv_dtype}")
@@ -244,7 +251,8 @@ def _text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
         if nested and nested.get("kv_lora_rank"):
             return cast("Mapping[str, Any]", nested)
     raise ProblemError(
-        "the model config has no kv_lora_rank: the model does not use MLA, so there is nothing to decode"
+        "the model config has no kv_lora_rank: the model does not use MLA, so there is no MLA decode to "
+        "check; validate without --decode-check covers it"
     )
 
 

@@ -176,7 +176,16 @@ def decode_rank(
 ) -> Decoded:
     """Decode one rank's shard of a trial."""
     shard = draw_shard(problem, setting, inputs, rank)
+    _soil(shard)
     return _checked(backend.decode(shard), shard.q_latent.shape)
+
+
+def _soil(shard: Shard) -> None:
+    """Leave NaN in the memory that the next results come to lie in, so that rows never written show."""
+    query = shard.q_latent
+    if query.device.type == "cuda":
+        query.new_full(query.shape, math.nan)
+        query.new_full(query.shape[:-1], math.nan, dtype=torch.float32)
 
 
 def vector_error(got: torch.Tensor, want: torch.Tensor, seen: torch.Tensor) -> float:

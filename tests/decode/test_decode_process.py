@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mlacheck.decode import decode_check, run
+from mlacheck.decode import conversation, decode_check, run
 from mlacheck.decode.contract import row_names
 from mlacheck.decode.problem import DecodeProblem
 from mlacheck.decode.row import DecodeReport, Row
@@ -185,6 +185,15 @@ def test_a_kernel_that_fails_at_once_is_not_tried_again(kind):
     assert report.rows[0].state == "fails"
     assert report.rows[0].detail.startswith(KINDS[kind])
     assert {row.state for row in report.rows[1:]} == {"not run"}
+
+
+def test_a_long_row_gives_signs_of_life(monkeypatch):
+    monkeypatch.setattr(conversation, "_HEARTBEAT_S", 0.3)
+    told: list[str] = []
+    run_child(
+        say(started="runs") + "import time; time.sleep(1)\n" + RUNS + say(done=1), on_progress=told.append
+    )
+    assert any(line.startswith("still in runs after ") for line in told)
 
 
 def test_what_a_report_says_of_the_kernel():

@@ -36,7 +36,7 @@ class FlashMla:
         if (problem.latent_dim, problem.rope_dim) != (512, 64):
             return f"FlashMLA needs latent 512 and rope 64, not {problem.latent_dim} and {problem.rope_dim}"
         if problem.page_size != PAGE:
-            return f"FlashMLA needs pages of {PAGE} tokens, not {problem.page_size}"
+            return f"FlashMLA needs pages of {PAGE} tokens, not {problem.page_size}: --page-size {PAGE}"
         if problem.kv_dtype not in {"bf16", "fp16", "fp8_e4m3"}:
             return f"FlashMLA takes bf16, fp16 and fp8_e4m3 caches, not {problem.kv_dtype}"
         return None

@@ -34,7 +34,7 @@ class Triton:
     def unsupported(self, problem: DecodeProblem, gpu: Gpu | None) -> str | None:  # noqa: ARG002 - SM is a requirement
         """Say why the kernel cannot take the problem, or None."""
         if problem.page_size != 1:
-            return f"the kernel addresses single tokens: pages of 1, not {problem.page_size}"
+            return f"the kernel addresses single tokens: pages of 1, not {problem.page_size}: --page-size 1"
         if problem.kv_dtype not in {"bf16", "fp16"}:
             return f"only bf16 and fp16 caches are adapted, not {problem.kv_dtype}"
         return None

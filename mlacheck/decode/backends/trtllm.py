@@ -33,7 +33,7 @@ class TrtllmMla:
     def unsupported(self, problem: DecodeProblem, gpu: Gpu | None) -> str | None:  # noqa: ARG002 - SM is a requirement
         """Say why the kernel cannot take the problem, or None."""
         if problem.page_size not in {32, 64}:
-            return f"{self.name} needs pages of 32 or 64 tokens, not {problem.page_size}"
+            return f"{self.name} needs pages of 32 or 64 tokens, not {problem.page_size}: --page-size 64"
         if problem.kv_dtype not in {"bf16", "fp16", "fp8_e4m3"}:
             return f"{self.name} takes bf16, fp16 and fp8_e4m3 caches, not {problem.kv_dtype}"
         if (problem.latent_dim, problem.rope_dim) != (512, 64):
