@@ -43,7 +43,7 @@ class Models:
         published = {draft for drafts in self.drafts_of.values() for draft in drafts}
         names = [*self.folders, *self.catalogue]
         self.drafts = [name for name in names if name in published or _is_draft(name)]
-        self.targets = [name for name in names if name not in self.drafts]
+        self.targets = [name for name in names if name not in (*self.drafts, *DRAWN["without"])]
 
     def config(self, name: str) -> dict[str, Any]:
         """Give a model's config."""

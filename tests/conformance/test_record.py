@@ -1,0 +1,59 @@
+"""What the recorder keeps of the engine's verdicts."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+TOOLS = Path(__file__).parent.parent.parent / "tools"
+
+
+@pytest.fixture(scope="module")
+def record():
+    spec = importlib.util.spec_from_file_location("record", TOOLS / "record.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def line(verdict="ok", **result):
+    case = {"id": "7", "model": "deepseek-v3", "gpu": "b200", "flashinfer": None, "args": ["--x"], "env": {}}
+    return json.dumps({"case": case, "result": {"verdict": verdict, "resolved": {}, **result}})
+
+
+def test_values_that_no_report_shows_are_dropped(record):
+    values = {"page_size": 64, "model_path": "/home/me/model", "mem_fraction_static": 0.8}
+    [row] = record.recorded([line(resolved=values, backends=["a", "b"])], "0.5.20", "random")
+    assert row["resolved"] == {"page_size": 64}
+    assert (row["id"], row["kind"], row["flashinfer"], row["backends"]) == ("7", "random", None, ["a", "b"])
+
+
+def test_messages_are_short_and_name_no_folders(record):
+    message = "File not found /home/me/models/deepseek-v3/config.json " + "x" * 500
+    [row] = record.recorded([line("error", message=message)], "0.5.20", "random")
+    assert row["message"].startswith("File not found config.json x")
+    assert len(row["message"]) == 160
+
+
+def test_what_the_recorder_could_not_run_is_dropped(record):
+    lines = [
+        line("oracle_fail"),
+        line(notes=["environment stage skipped"]),
+        line("error", message="left out by the recorder"),
+        line(notes=["something else"]),
+    ]
+    assert len(list(record.recorded(lines, "0.5.20", "random", ["stage skipped", "left out"]))) == 1
+
+
+def test_the_same_rows_give_the_same_bytes(record, tmp_path):
+    rows = [{"id": "b"}, {"id": "a"}]
+    assert record.write(tmp_path / "x.gz", rows) == 2
+    assert record.write(tmp_path / "y.gz", reversed(rows)) == 2
+    assert (tmp_path / "x.gz").read_bytes() == (tmp_path / "y.gz").read_bytes()
+    assert gzip.decompress((tmp_path / "x.gz").read_bytes()) == b'{"id":"a"}\n{"id":"b"}\n'

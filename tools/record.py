@@ -1,0 +1,88 @@
+"""Turn verdicts of the real engine into a recorded file of tests/conformance, small, without machine paths.
+
+Each input line: {"case": {id, model, gpu, flashinfer, args, env}, "result": {verdict, stage, exc_type,
+message, where, guard, backends, resolved, notes}}, as whatever ran the engine's own resolution wrote it.
+`verdict` is ok or error. Other lines are dropped, and those with a --skip text in message or notes: what
+the recorder could not run, such as a stage that it left out. The output has one row a line and replays
+with tools/conformance.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from mlacheck.ruleset.load import load_program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_CASE: Final = ("model", "gpu", "flashinfer", "args", "env")
+_RESULT: Final = ("verdict", "stage", "exc_type", "message", "where", "guard", "backends")
+_MOST_TEXT: Final = 160
+# A folder on the way to a model or to the engine.
+_FOLDER: Final = re.compile(r"/(?:[\w.+-]+/)+(?=[\w.+-])")
+
+
+def recorded(
+    lines: Iterable[str], version: str, kind: str, skipped: Iterable[str] = ()
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows to keep, shortened."""
+    resolved = load_program("sglang", version).program.resolved
+    skipped = tuple(skipped)
+    for line in lines:
+        row = json.loads(line)
+        case, result = row["case"], row["result"]
+        if result["verdict"] not in {"ok", "error"} or _skips(result, skipped):
+            continue
+        kept: dict[str, Any] = {"id": case["id"], "kind": case.get("kind", kind)}
+        kept |= {name: case.get(name) for name in _CASE} | {name: result.get(name) for name in _RESULT}
+        if kept["message"]:
+            kept["message"] = _FOLDER.sub("", kept["message"])[:_MOST_TEXT]
+        values = result.get("resolved") or {}
+        kept["resolved"] = {
+            name: values[name] for name in resolved if name in values and name != "model_path"
+        }
+        yield kept
+
+
+def _skips(result: dict[str, Any], skipped: tuple[str, ...]) -> bool:
+    told = [*(result.get("notes") or ()), result.get("message") or ""]
+    return any(text in one for text in skipped for one in told)
+
+
+def write(path: Path, rows: Iterable[dict[str, Any]]) -> int:
+    """Write the rows in the order of their ids; the same rows give the same bytes."""
+    ordered = sorted(rows, key=lambda row: str(row["id"]))
+    text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in ordered)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(text.encode("utf-8"), 9, mtime=0))
+    return len(ordered)
+
+
+def main() -> int:
+    """Write the recorded file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="+", type=Path, help="lines of case and result")
+    parser.add_argument("--version", required=True, help="engine version that gave the verdicts")
+    parser.add_argument("--kind", default="random", help="what the rows are called")
+    parser.add_argument(
+        "--skip", action="append", default=[], metavar="TEXT", help="drop rows with TEXT in notes or message"
+    )
+    parser.add_argument("--out", type=Path, required=True, help="tests/conformance/recorded/VERSION.jsonl.gz")
+    given = parser.parse_args()
+    lines = (line for file in given.files for line in file.read_text(encoding="utf-8").splitlines())
+    count = write(given.out, recorded(lines, given.version, given.kind, given.skip))
+    print(f"{given.out}: {count} rows, {given.out.stat().st_size // 1024} kB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
