@@ -104,7 +104,12 @@ def refusal(report: Report) -> Finding | None:
 
 def excepted(version: str, stop: Finding) -> bool:
     """Tell whether the recorded verdict is known not to be the engine's where this rule fires."""
-    return any(version in one["versions"] and stop.id in one["rules"] for one in EXCEPTIONS)
+    return any(
+        version in one["versions"]
+        and stop.id in one["rules"]
+        and any(fact.startswith(f"{one.get('about', '')}") for fact in stop.because or ("",))
+        for one in EXCEPTIONS
+    )
 
 
 def compare(tally: Tally, row: dict[str, Any], report: Report) -> None:
