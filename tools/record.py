@@ -46,6 +46,8 @@ def recorded(
         kept |= {name: case.get(name) for name in _CASE} | {name: result.get(name) for name in _RESULT}
         if kept["message"]:
             kept["message"] = _FOLDER.sub("", kept["message"])[:_MOST_TEXT]
+        if result.get("function"):
+            kept["function"] = result["function"]
         values = result.get("resolved") or {}
         kept["resolved"] = {
             name: values[name] for name in resolved if name in values and name != "model_path"
