@@ -158,11 +158,19 @@ def same_reason(row: dict[str, Any], stop: Finding, version: str) -> bool:
         # The recorded text is cut short, and newer Pythons quote choices differently.
         said = (row.get("message") or "").partition("error: ")[2]
         ours, theirs = _bare(stop.engine_message or ""), _bare(said)
-        return (
-            stop.phase == "argparse" and bool(ours) and (ours.startswith(theirs) or theirs.startswith(ours))
-        )
+        return stop.phase == "argparse" and bool(ours) and _same_words(ours, theirs)
     step = next((s for s in load_program("sglang", version).program.steps if s.id == stop.id), None)
     return step is not None and same_guard(row, step, version)
+
+
+def _same_words(ours: str, theirs: str) -> bool:
+    if ours.startswith(theirs) or theirs.startswith(ours):
+        return True
+    # Some versions keep choices in sets, which print in any order; the last one may be cut.
+    our_head, _, our_choices = ours.partition("(choosefrom")
+    their_head, _, their_choices = theirs.partition("(choosefrom")
+    listed = their_choices.rstrip(")").split(",")
+    return our_head == their_head and {*listed[:-1]} <= {*our_choices.rstrip(")").split(",")}
 
 
 def _bare(text: str) -> str:
