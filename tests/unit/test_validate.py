@@ -313,3 +313,21 @@ def test_a_name_that_is_no_release_says_what_to_do(version):
     (told,) = [told for told in check(DEEPSEEK, version=version).assumptions if "assumed" in told]
     assert f"--engine-version {version} names no release" in told
     assert told.endswith("name the one that runs there, e.g. --engine-version 0.5.23")
+
+
+def test_contradictory_facts_are_told():
+    flags = TargetFlags(gpu="h200", engine_version="0.5.20", gpu_count=4)
+    [command] = parse_text(f"docker run lmsysorg/sglang:v0.5.18 sglang serve {DEEPSEEK}").commands
+    report = Session(flags).check(command)
+    said = {finding.id: finding for finding in report.findings}
+    assert "0.5.20" in said["MLA598"].message
+    assert "0.5.18" in said["MLA598"].message
+    assert report.engine_version == "0.5.20"
+
+
+def test_gpus_on_a_machine_without_gpus():
+    report = Session(TargetFlags(gpu="none", engine_version="0.5.20", gpu_count=8)).check(
+        parse_text(DEEPSEEK).commands[0]
+    )
+    assert report.verdict == "error"
+    assert report.findings[0].id == "MLA540"
