@@ -76,6 +76,9 @@ ACTIONS: Final = {
     "DeprecatedStoreTrueAction": "store_true",
     "DeprecatedStoreConstAction": "store_const",
     "DeprecatedAliasStoreAction": "store",
+    "EnableDisableAction": "boolean_optional",
+    "DeprecatedLogConfigFileAction": "store",
+    "LoRAParserAction": "store",
 }
 # The engine's own names, which argparse puts in its messages.
 CONVERTERS: Final = (
@@ -141,11 +144,11 @@ class Wheel:
     requirements: tuple[Requirement, ...]
 
 
-def read_wheel(folder: Path) -> Wheel:
+def read_wheel(folder: Path, engine: str = "sglang") -> Wheel:
     """Read a wheel's version and the requirements that a Linux x86-64 server installs."""
-    found = sorted(folder.glob("sglang-*.dist-info/METADATA"))
+    found = sorted(folder.glob(f"{engine}-*.dist-info/METADATA"))
     if len(found) != 1:
-        raise ExtractError(f"{folder}: no single sglang-*.dist-info; give the folder of an unzipped wheel")
+        raise ExtractError(f"{folder}: no single {engine}-*.dist-info; give the folder of an unzipped wheel")
     header = found[0].read_text(encoding="utf-8").partition("\n\n")[0]
     version = re.search(r"^Version: (.+)$", header, re.MULTILINE)
     if version is None:
@@ -206,7 +209,7 @@ def _converter(convert: object) -> str:
     return name
 
 
-def describe(action: argparse.Action) -> dict[str, Any]:
+def describe(action: argparse.Action, converter: Callable[[object], str] = _converter) -> dict[str, Any]:
     """Describe one option as the docstring of this module says, with the default that it asks for."""
     kind = type(action)
     name = _action(kind)
@@ -215,7 +218,7 @@ def describe(action: argparse.Action) -> dict[str, Any]:
         "dest": action.dest,
         "flags": list(action.option_strings),
         "action": name,
-        "type": _converter(action.type) if reads else None,
+        "type": converter(action.type) if reads else None,
         "choices": None,
         "nargs": 0 if name == "boolean_optional" else action.nargs,
         "default": None if action.default is argparse.SUPPRESS else plain(action.default),
@@ -243,9 +246,11 @@ def describe(action: argparse.Action) -> dict[str, Any]:
     return option
 
 
-def describe_all(actions: Iterable[argparse.Action]) -> list[dict[str, Any]]:
+def describe_all(
+    actions: Iterable[argparse.Action], converter: Callable[[object], str] = _converter
+) -> list[dict[str, Any]]:
     """Describe every option, with the default that its dest really gets."""
-    options = [describe(action) for action in actions]
+    options = [describe(action, converter) for action in actions]
     effective: dict[str, Any] = {}
     for option in options:
         if not option.get("suppress"):

@@ -20,6 +20,7 @@ class Option:
     hidden: bool = False
     deprecated: str | None = None  # what replaces it ("" when nothing does); it still works
     message: str | None = None  # what a retired option says when it is used
+    negative: tuple[str, ...] = ()  # the flags of a boolean_optional that switch it off
 
     @property
     def flag(self) -> str:
@@ -48,9 +49,7 @@ class Option:
     @property
     def off(self) -> str | None:
         """The flag that stores the opposite of a switch."""
-        if self.action != "boolean_optional":
-            return None
-        return next((flag for flag in self.flags if flag.startswith("--no-")), None)
+        return self.negative[0] if self.negative else None
 
     @property
     def name(self) -> str:

@@ -7,13 +7,16 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from mlacheck.engines.config import config_class
+from mlacheck.engines.conversion import ConversionError
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     Converter = Callable[[str], object]
 
-_HUMAN: Final = re.compile(r"(\d+(?:\.\d+)?)(Ki|Mi|Gi|Ti|k|M|G|T)")
-_STEPS: Final = {
+# Units of whole numbers: powers of two stand without decimals.
+_UNITS: Final = {
     "k": 10**3,
     "M": 10**6,
     "G": 10**9,
@@ -25,37 +28,32 @@ _STEPS: Final = {
 }
 
 
-class ConversionError(Exception):
-    """A value that is refused in the type's own words, in place of `invalid TYPE value`.
+def _human_int(units: Mapping[str, int]) -> Converter:
+    """Read `8192` or a number with a unit, such as `8k`, `1.5M` or `64Ki`."""
+    pattern = re.compile(r"(\d+(?:\.\d+)?)(%s)" % "|".join(sorted(units, key=len, reverse=True)))
+    sizes = " ".join(units)
 
-    `reason` names the engine's text among the recorded ones, `parts` what is filled into it.
-    """
-
-    def __init__(self, text: str, reason: str, **parts: object) -> None:
-        super().__init__(text)
-        self.reason = reason
-        self.parts = parts
-
-
-def _human_int(text: str) -> int:
-    """Read `8192`, `8k`, `1.5M` or `64Ki`."""
-    text = text.strip()
-    match = _HUMAN.fullmatch(text)
-    if match is None:
-        try:
-            return int(text)
-        except ValueError:
+    def convert(text: str) -> int:
+        text = text.strip()
+        match = pattern.fullmatch(text)
+        if match is None:
+            try:
+                return int(text)
+            except ValueError:
+                said = f"not a number such as 8192 or with a unit of {sizes} (case matters)"
+                raise ConversionError(said, "human-int", value=text) from None
+        number, unit = match.groups()
+        if units[unit] % 1000 == 0:
+            return int(Decimal(number) * units[unit])
+        if "." in number:
+            parts = {"suffix": unit, "number": number, "whole": int(Decimal(number)), "letter": unit[0]}
+            decimal = next(short for short in units if short.lower() == unit[0].lower())
             raise ConversionError(
-                "not a number such as 8192, 8k or 8Ki (case matters)", "human-int", value=text
-            ) from None
-    number, unit = match.groups()
-    if not unit.endswith("i"):
-        return int(Decimal(number) * _STEPS[unit])
-    if "." in number:
-        parts = {"suffix": unit, "number": number, "whole": int(Decimal(number)), "letter": unit[0]}
-        short = unit[0].replace("K", "k")
-        raise ConversionError(f"no decimals go with {unit}; write {number}{short}", "human-decimals", **parts)
-    return int(number) * _STEPS[unit]
+                f"no decimals go with {unit}; write {number}{decimal}", "human-decimals", **parts
+            )
+        return int(number) * units[unit]
+
+    return convert
 
 
 def _nullable(text: str) -> str | None:
@@ -112,23 +110,68 @@ def _graph_config(phases: Mapping[str, list[str]], backend: Converter) -> Conver
     return convert
 
 
+def _json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise ConversionError("not JSON", "json", value=text) from None
+
+
+def _dict_or_text(text: str) -> object:
+    stripped = text.strip()
+    return _json(text) if stripped.startswith("{") and stripped.endswith("}") else text
+
+
+def _optional(convert: Converter | None) -> Converter:
+    """Read "" and "None" as nothing, all else as the inner type does."""
+
+    def optional(text: str) -> object:
+        if text in {"", "None"}:
+            return None
+        if convert is None:
+            return text
+        try:
+            return convert(text)
+        except ValueError as error:
+            raise ConversionError(str(error), "optional", value=text, type=convert) from None
+
+    return optional
+
+
+def _or_auto(convert: Converter) -> Converter:
+    return lambda text: -1 if text.strip().lower() in {"auto", "-1"} else convert(text)
+
+
 # Those that need nothing but the word.
 CONVERTERS: Final[dict[str, Converter]] = {
     "int": int,
     "float": float,
     "loads": json.loads,
+    "json": _json,
     "json_list_type": _json_list,
-    "human_readable_int": _human_int,
     "nullable_str": _nullable,
+    "union_dict_and_str": _dict_or_text,
+    "snake": lambda text: text.lower().replace("-", "_"),
+    "parse_reasoning_parser": lambda text: "" if text.lower() == "none" else text,
+    "id_list": lambda text: [int(one) if one.isdigit() else one for one in map(str.strip, text.split(","))],
 }
+_OPTIONAL: Final = "optional_"
 
 
-def converters(details: Mapping[str, Any]) -> dict[str, Converter]:
+def converters(details: Mapping[str, Any], types: Iterable[str] = ()) -> dict[str, Converter]:
     """Give the converters by name, with the details that an engine version records for some of them."""
     backend = _backend(details.get("parse_cuda_graph_backend_arg", {}).get("retired", {}))
     graph = details.get("parse_cuda_graph_config_arg")
-    return {
+    human = _human_int(details.get("human_readable_int", {}).get("units", _UNITS))
+    known: dict[str, Converter] = {
         **CONVERTERS,
+        "human_readable_int": human,
+        "human_readable_int_or_auto": _or_auto(human),
         "parse_cuda_graph_backend_arg": backend,
         "parse_cuda_graph_config_arg": _graph_config(graph["phases"], backend) if graph else json.loads,
     }
+    known.update({name: config_class(name, details[name]) for name in details if name not in known})
+    for name in types:
+        if name.startswith(_OPTIONAL):
+            known[name] = _optional(known.get(name.removeprefix(_OPTIONAL)))
+    return known

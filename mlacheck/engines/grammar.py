@@ -27,6 +27,7 @@ class Grammar:
         version: str,
         rows: Sequence[Mapping[str, Any]],
         details: Mapping[str, Any] | None = None,
+        rewrites: Sequence[str] = (),
     ) -> None:
         self.engine, self.version = engine, version
         self.options: dict[str, Option] = {}  # by dest, as it is best written
@@ -35,7 +36,8 @@ class Grammar:
         # Options that read exactly one word: dest, converter, choices, canonical flag.
         self.simple: dict[str, tuple[str, Converter | None, tuple[object, ...], str]] = {}
         self.switches: dict[str, tuple[str, object, str]] = {}  # dest, value, canonical flag
-        self.converters = converters(details or {})
+        self.converters = converters(details or {}, {row.get("type") or "str" for row in rows})
+        self.rewrites = frozenset(rewrites)
         self.required: list[Option] = []
         for row in rows:
             self._add(_option(row), row)
@@ -61,7 +63,7 @@ class Grammar:
     def load(engine: str, version: str) -> Grammar:
         """Load a recorded version's grammar."""
         data = cast("dict[str, Any]", load_json(engine, "flags", f"{version}.json"))
-        return Grammar(engine, version, data["options"], data.get("converters"))
+        return Grammar(engine, version, data["options"], data.get("converters"), data.get("rewrites", ()))
 
     def option(self, dest: str) -> Option:
         """Give the option behind an argument, the one to write it with where it has several."""
@@ -69,13 +71,17 @@ class Grammar:
 
     def parse(self, words: Sequence[str], unknown: Mapping[int, tuple[str, ...]] | None = None) -> Arguments:
         """Parse an argv; `unknown` names, by index, the unresolved variables in a word."""
-        return Parse(self, words, unknown or {}).arguments()
+        if not self.rewrites:
+            return Parse(self, words, unknown or {}).arguments()
+        from mlacheck.engines.rewrite import parse_rewritten  # only for engines that rewrite their words
+
+        return parse_rewritten(self, words, unknown or {})
 
 
 def stored(option: Option, flag: str) -> object:
     """Give what a switch stores under one of its spellings."""
     if option.action == "boolean_optional":
-        return not flag.startswith("--no-")
+        return flag not in option.negative
     return option.switch
 
 
@@ -98,4 +104,11 @@ def _option(row: Mapping[str, Any]) -> Option:
         hidden=bool(row.get("hidden")),
         deprecated=row.get("deprecated"),
         message=row.get("message"),
+        negative=_negative(row),
     )
+
+
+def _negative(row: Mapping[str, Any]) -> tuple[str, ...]:
+    if row.get("action") != "boolean_optional":
+        return ()
+    return tuple(row.get("negative") or (flag for flag in row["flags"] if flag.startswith("--no-")))

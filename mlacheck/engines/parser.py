@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.engines.arguments import ArgumentProblem, Arguments, Given, Option
-from mlacheck.engines.converter import ConversionError
+from mlacheck.engines.conversion import ConversionError
 from mlacheck.facts import UNKNOWN
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mlacheck.engines.arguments import ArgumentProblem
-    from mlacheck.engines.converter import ConversionError
+    from mlacheck.engines.conversion import ConversionError
     from mlacheck.engines.grammar import Grammar
 
 _MOST: Final = 3

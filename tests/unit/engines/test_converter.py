@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlacheck.engines.converter import ConversionError, converters
+from mlacheck.engines.conversion import ConversionError
+from mlacheck.engines.converter import converters
 
 DETAILS = {
     "parse_cuda_graph_config_arg": {"phases": {"decode": ["backend", "bs"], "prefill": ["bs"]}},

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from mlacheck.data import load_json
 from mlacheck.engines import Grammar
-from mlacheck.engines.converter import ConversionError, converters
+from mlacheck.engines.conversion import ConversionError
+from mlacheck.engines.converter import converters
 from mlacheck.engines.spelling import refusal as own_words
 from mlacheck.facts import UNKNOWN
 from mlacheck.probes.engine import recorded_versions

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mlacheck.engines import Grammar
-from mlacheck.engines.converter import ConversionError
+from mlacheck.engines.conversion import ConversionError
 from mlacheck.engines.spelling import refusal
 from mlacheck.probes.engine import recorded_versions
 

@@ -1,0 +1,92 @@
+"""Configuration classes that engines read from one JSON argument, checked by their recorded fields."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from mlacheck.engines.conversion import ConversionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_KINDS: Final[dict[str, tuple[type, ...]]] = {
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "string": (str,),
+    "array": (list,),
+    "object": (dict,),
+    "null": (type(None),),
+}
+_TRUE: Final = frozenset({"1", "on", "t", "true", "y", "yes"})
+_FALSE: Final = frozenset({"0", "off", "f", "false", "n", "no"})
+
+
+def config_class(name: str, fields: Mapping[str, Mapping[str, Any]]) -> Callable[[str], object]:
+    """Give the converter of one class: a JSON object of its fields, with values as pydantic would take them."""
+
+    def convert(text: str) -> object:
+        try:
+            given = json.loads(text)
+        except ValueError:
+            raise ConversionError("not JSON", "config-json", name=name, value=text) from None
+        if not isinstance(given, dict):
+            raise ConversionError("not a JSON object", "config-object", name=name, value=text)
+        return {key: _value(name, fields, key, value) for key, value in given.items()}
+
+    return convert
+
+
+def _value(name: str, fields: Mapping[str, Mapping[str, Any]], key: str, value: object) -> object:
+    field = fields.get(key)
+    if field is None:
+        close = difflib.get_close_matches(key, fields, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise ConversionError(f"{name} has no field {key!r}{hint}", "config-field", name=name, key=key)
+    members = field.get("members")
+    if members is not None:
+        return _member(name, key, members, value)
+    value = _coerce(field.get("type", ()), value)
+    choices = field.get("choices")
+    if choices is not None and isinstance(value, str) and value not in choices:
+        shown = ", ".join(map(str, choices))
+        raise ConversionError(
+            f"{key} has no choice {value!r} (there are {shown})", "config-choice", name=name, key=key
+        )
+    kinds = tuple(kind for one in field.get("type", ()) for kind in _KINDS.get(one, (object,)))
+    if kinds and (not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds)):
+        wanted = " or ".join(one for one in field["type"] if one != "null")
+        raise ConversionError(f"{key} is no {wanted}: {value!r}", "config-type", name=name, key=key)
+    return value
+
+
+def _coerce(kinds: tuple[str, ...], value: object) -> object:
+    """Read numbers and switches from text where the class has no text there."""
+    if not isinstance(value, str) or "string" in kinds:
+        return value
+    if "boolean" in kinds and value.lower() in _TRUE | _FALSE:
+        return value.lower() in _TRUE
+    for kind, read in (("integer", int), ("number", float)):
+        if kind in kinds:
+            try:
+                return read(value)
+            except ValueError:
+                continue
+    return value
+
+
+def _member(name: str, key: str, members: list[str], value: object) -> object:
+    """Read a member of an enumeration by its name, in any case."""
+    if not isinstance(value, str):
+        return value
+    named = value.upper()
+    if named in members:
+        return named
+    if value.lower() in {"auto", ""}:
+        return None
+    shown = ", ".join(members)
+    raise ConversionError(
+        f"{key} has no choice {value!r} (there are {shown})", "config-choice", name=name, key=key
+    )

@@ -1,0 +1,258 @@
+"""Record a vLLM version's `vllm serve` command line: its real parser, config classes and pins, as JSON.
+
+    python tools/extract_vllm_flags.py WHEEL_DIR... [--python PYTHON] [--path DIR]... [--out rules/vllm/flags]
+
+WHEEL_DIR is an unzipped vllm wheel. PYTHON must have the engine's pure-Python import dependencies and torch (the
+CPU build is enough); `--path` adds folders to import from, such as another transformers. The entries are those of
+tools/extract_flags.py, with these converters, where `optional_X` reads "" and "None" as None and else as X:
+
+json                     json.loads; a value that is not JSON is refused in the engine's own words
+union_dict_and_str       text in braces is JSON, all else a string
+human_readable_int       k m g t are powers of 1000, K M G T of 1024
+human_readable_int_or_auto   the same; "auto" is -1
+snake                    lower case, with underscores
+parse_reasoning_parser   "none" is ""
+id_list                  numbers or names separated by commas
+a config class           JSON for a pydantic dataclass, which `converters` describes: field -> type, choices, least
+
+`rewrites` names what the parser does to the words before argparse sees them: underscores in flags become dashes, dotted
+flags (`--config.key value`) become one JSON value, `-O3` becomes `--optimization-level 3`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib
+import json
+import os
+import subprocess
+import sys
+from enum import Enum
+from pathlib import Path
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Final, Union, cast, get_args, get_origin
+
+import extract_flags as common
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FLAGS: Final = Path(__file__).parent.parent / "rules" / "vllm" / "flags"
+# Packages that the engine imports before it parses and that need not be there for that.
+ABSENT: Final = (
+    "anthropic",
+    "av",
+    "cbor2",
+    "cuda",
+    "cudnn",
+    "cv2",
+    "depyf",
+    "flashinfer",
+    "ijson",
+    "llguidance",
+    "lmformatenforcer",
+    "mcp",
+    "mistral_common",
+    "model_hosting_container_standards",
+    "numba",
+    "nvtx",
+    "openai_harmony",
+    "outlines_core",
+    "prometheus_fastapi_instrumentator",
+    "quack",
+    "tilelang",
+    "torchaudio",
+    "torchvision",
+    "uvloop",
+    "xgrammar",
+)
+PLAIN: Final = (
+    "str",
+    "int",
+    "float",
+    "loads",
+    "union_dict_and_str",
+    "human_readable_int",
+    "human_readable_int_or_auto",
+    "parse_reasoning_parser",
+)
+# Functions without a name, by the flag they convert.
+NAMELESS: Final = {
+    "--moe-backend": "snake",
+    "--linear-backend": "snake",
+    "--sparse-indexer-topk-backend": "snake",
+    "--device-ids": "id_list",
+}
+
+
+def converter_name(convert: Any, configs: dict[str, Any], flag: str) -> str:
+    """Name what converts an option's value; a config class is described in `configs`."""
+    name: str = getattr(convert or str, "__name__", repr(convert))
+    inner = (
+        dict(zip(convert.__code__.co_freevars, convert.__closure__ or (), strict=False))
+        if convert and hasattr(convert, "__code__")
+        else {}
+    )
+    if name == "_optional_type":
+        return "optional_" + converter_name(inner["return_type"].cell_contents, configs, flag)
+    if name == "_parse_type":
+        return converter_name(inner["return_type"].cell_contents, configs, flag)
+    if name == "parse_dataclass":
+        (cls,) = convert.__defaults__
+        configs[cls.__name__] = describe_config(cls)
+        return str(cls.__name__)
+    if name == "<lambda>" and flag in NAMELESS:
+        return NAMELESS[flag]
+    if name == "loads":
+        return "json"
+    if name not in PLAIN:
+        raise common.ExtractError(
+            f"{flag}: converter {name} is new: read what it does, then add it to this tool"
+        )
+    return name
+
+
+def describe_config(cls: type[Any]) -> dict[str, Any]:
+    """Describe the fields of a config class by its JSON schema: type, choices and least value."""
+    from pydantic import TypeAdapter  # the child only
+    from pydantic.errors import PydanticInvalidForJsonSchema
+
+    described: dict[str, Any] = {}
+    for field in dataclasses.fields(cls):
+        if not field.init:
+            continue
+        members = _enum_members(field.type)
+        if members is not None:
+            described[field.name] = {"members": members}
+            continue
+        try:
+            schema = TypeAdapter(field.type).json_schema()
+        except (PydanticInvalidForJsonSchema, Exception):  # noqa: BLE001 - any type without a schema is just not described
+            schema = {}
+        described[field.name] = _brief(schema)
+    return described
+
+
+def _enum_members(hint: Any) -> list[str] | None:
+    """List the members of an enumeration, which the engine reads by name in any case."""
+    options = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
+    for one in options:
+        if isinstance(one, type) and issubclass(one, Enum):
+            return list(one.__members__)
+    return None
+
+
+def _brief(schema: dict[str, Any]) -> dict[str, Any]:
+    definitions = schema.get("$defs", {})
+    kinds: list[str] = []
+    brief: dict[str, Any] = {}
+    for option in schema.get("anyOf", [schema]):
+        reference = option.get("$ref", "").rpartition("/")[2]
+        one = definitions.get(reference, option)
+        if "enum" in one or "const" in one:
+            brief["choices"] = [*brief.get("choices", []), *one.get("enum", [one.get("const")])]
+        kind = one.get("type")
+        if isinstance(kind, str):
+            kinds.append(kind)
+        for bound in ("minimum", "exclusiveMinimum", "maximum"):
+            if bound in one:
+                brief[bound] = one[bound]
+    if kinds:
+        brief["type"] = kinds
+    return brief
+
+
+def child(_: Sequence[str]) -> dict[str, Any]:
+    """Build the engine's parser and describe it."""
+    importlib.import_module("torch")
+    importlib.import_module("transformers")
+    sys.meta_path.append(common._StandIns(ABSENT))  # noqa: SLF001 - the sister tool's
+    platforms = cast("Any", importlib.import_module("vllm.platforms"))
+    # The parser is not built on a machine without a device; choices and defaults are wanted for CUDA.
+    type(platforms.current_platform).device_type = "cuda"
+    parsers = cast("Any", importlib.import_module("vllm.utils.argparse_utils"))
+    serve = cast("Any", importlib.import_module("vllm.entrypoints.cli.serve"))
+    top = parsers.FlexibleArgumentParser(prog="vllm")
+    parser = serve.ServeSubcommand().subparser_init(top.add_subparsers(dest="subparser"))
+    configs: dict[str, Any] = {}
+    actions = [action for action in parser._actions if action.option_strings]  # noqa: SLF001 - argparse has no public list
+    options = []
+    for action in actions:
+        (row,) = common.describe_all(
+            [_plain_default(action)],
+            lambda convert, flag=action.option_strings[0]: converter_name(convert, configs, flag),  # type: ignore[misc]
+        )
+        negative = sorted(getattr(action, "negative_option_strings", ()))
+        if negative:
+            row["flags"] = [*row["flags"], *(flag for flag in negative if flag not in row["flags"])]
+            row["negative"] = negative
+        options.append(row)
+    units = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+    converters = {"human_readable_int": {"units": units}, **configs}
+    return {
+        "prog": parser.prog,
+        "abbreviations": parser.allow_abbrev,
+        "converters": converters,
+        "options": options,
+    }
+
+
+def _plain_default(action: argparse.Action) -> argparse.Action:
+    """Keep only what JSON can hold of a default; config objects are described by their classes."""
+    try:
+        common.plain(action.default)
+    except common.ExtractError:
+        action.default = None
+    return action
+
+
+def extract(wheel: common.Wheel, python: str, paths: Sequence[str]) -> dict[str, Any]:
+    """Run the child and put the record of one version together."""
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(wheel.folder.resolve()), *paths]),
+        "PYTHONHASHSEED": "0",
+        "HF_HUB_OFFLINE": "1",
+        "VLLM_LOGGING_LEVEL": "ERROR",
+    }
+    done = subprocess.run(  # noqa: S603 - this file, under the interpreter that the maintainer named
+        [python, __file__, '{"child": []}'], env=env, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise common.ExtractError(f"{wheel.version}: {done.stderr.strip()[-3000:]}")
+    found = json.loads(done.stdout.rpartition("\n")[2])
+    pins, ranges = common.read_pins(wheel.requirements)
+    head = {"engine": "vllm", "version": wheel.version, "prog": found.pop("prog")}
+    rewrites = ["dashes", "dotted", "optimization-level"]
+    return {**head, "rewrites": rewrites, "pins": pins, "ranges": ranges, "minimums": {}, **found}
+
+
+def main() -> int:
+    """Write one file for each wheel."""
+    parser = argparse.ArgumentParser(
+        description="Record vLLM versions' command lines; the module's docstring says how."
+    )
+    parser.add_argument("wheels", nargs="+", type=Path, metavar="WHEEL_DIR")
+    parser.add_argument("--python", default=sys.executable, help="interpreter with the engine's dependencies")
+    parser.add_argument("--path", action="append", default=[], help="folder to import from, after the wheel")
+    parser.add_argument("--out", type=Path, default=FLAGS, help="folder of the JSON files")
+    given = parser.parse_args()
+    try:
+        for folder in given.wheels:
+            wheel = common.read_wheel(folder, "vllm")
+            record = extract(wheel, given.python, given.path)
+            given.out.mkdir(parents=True, exist_ok=True)
+            (given.out / f"{wheel.version}.json").write_text(common.render(record), encoding="utf-8")
+            print(f"{wheel.version}: {len(record['options'])} options")
+    except common.ExtractError as problem:
+        print(f"extract_vllm_flags: {problem}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 2 and sys.argv[1].startswith('{"child"'):
+        sys.stdout.write("\n" + json.dumps(child(json.loads(sys.argv[1])["child"])))
+        sys.exit(0)
+    sys.exit(main())
