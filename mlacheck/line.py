@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from mlacheck.builtin import DISAGREEMENT, MODELS_DIFFER
 from mlacheck.facts import UNKNOWN, is_known
 from mlacheck.finding import Location, Problem, Remedy
 from mlacheck.frozen import frozen
 from mlacheck.probes.model import ModelProblem
+from mlacheck.ruleset.interpreter import evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from mlacheck.probes.model import ModelConfig
     from mlacheck.probes.target import Target
     from mlacheck.ruleset.load import Compiled
-
-_MODEL: Final = "model_path"
-_DRAFT: Final = "speculative_draft_model_path"
 
 
 class Models(Protocol):
@@ -112,7 +110,7 @@ class Line:
         beside = self.options.model_beside or (
             self.options.model is not None and self.command.entry == "flags"
         )
-        return beside and problem.kind == "missing-required" and problem.dest == _MODEL
+        return beside and problem.kind == "missing-required" and problem.dest == self.around.compiled.program.model
 
     def _add_environment(self) -> None:
         beside = self.options.env or {}
@@ -132,19 +130,21 @@ class Line:
                 self.facts[f"env.{name}"] = UNKNOWN
 
     def _add_models(self) -> None:
-        reference = self.options.model or self._given(_MODEL)
-        if self.facts.get(_MODEL) is None:
-            self.facts[_MODEL] = UNKNOWN if reference is None else reference
+        program = self.around.compiled.program
+        reference = self.options.model or self._given(program.model)
+        if self.facts.get(program.model) is None or program.model not in self.arguments.given:
+            self.facts[program.model] = UNKNOWN if reference is None else reference
         self.model = self._add_model("target.", reference)
-        if self.options.model is not None:
-            self._compare_models(self._given(_MODEL))
-        draft = self._given(_DRAFT)
+        if self.options.model is not None and program.model in self.arguments.given:
+            self._compare_models(self._given(program.model))
+        named = evaluate(program.draft, self.facts, self.around.compiled.scope)
+        draft = named if is_known(named) else None
         if draft is None:
             # Without a checkpoint of its own the draft is made of the target's extra layers.
             self.facts.update(self.around.model_facts("draft.", self.model))
         else:
             self._add_model("draft.", draft)
-        if reference is None and is_known(self.facts.get(_MODEL)):
+        if reference is None and is_known(self.facts.get(program.model)):
             self.assumptions.append("no model is named: --model PATH|ID supplies one")
 
     def _compare_models(self, served: object) -> None:

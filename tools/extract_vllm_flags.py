@@ -2,9 +2,9 @@
 
     python tools/extract_vllm_flags.py WHEEL_DIR... [--python PYTHON] [--path DIR]... [--out rules/vllm/flags]
 
-WHEEL_DIR is an unzipped vllm wheel. PYTHON must have the engine's pure-Python import dependencies and torch (the
-CPU build is enough); `--path` adds folders to import from, such as another transformers. The entries are those of
-tools/extract_flags.py, with these converters, where `optional_X` reads "" and "None" as None and else as X:
+WHEEL_DIR is an unzipped vllm wheel. PYTHON must have the engine's pure-Python import dependencies and torch
+(the CPU build is enough); `--path` adds folders to import from, such as another transformers. The entries are
+those of tools/extract_flags.py, with these converters (`optional_X`: "" and "None" are None, else X):
 
 json                     json.loads; a value that is not JSON is refused in the engine's own words
 union_dict_and_str       text in braces is JSON, all else a string
@@ -13,10 +13,10 @@ human_readable_int_or_auto   the same; "auto" is -1
 snake                    lower case, with underscores
 parse_reasoning_parser   "none" is ""
 id_list                  numbers or names separated by commas
-a config class           JSON for a pydantic dataclass, which `converters` describes: field -> type, choices, least
+a config class           JSON for a pydantic dataclass, whose fields `converters` describes
 
-`rewrites` names what the parser does to the words before argparse sees them: underscores in flags become dashes, dotted
-flags (`--config.key value`) become one JSON value, `-O3` becomes `--optimization-level 3`.
+`rewrites` names what the parser does to the words before argparse sees them: underscores in flags become
+dashes, dotted flags (`--config.key value`) become one JSON value, `-O3` becomes `--optimization-level 3`.
 """
 
 from __future__ import annotations
@@ -116,7 +116,6 @@ def converter_name(convert: Any, configs: dict[str, Any], flag: str) -> str:
 def describe_config(cls: type[Any]) -> dict[str, Any]:
     """Describe the fields of a config class by its JSON schema: type, choices and least value."""
     from pydantic import TypeAdapter  # the child only
-    from pydantic.errors import PydanticInvalidForJsonSchema
 
     described: dict[str, Any] = {}
     for field in dataclasses.fields(cls):
@@ -127,8 +126,8 @@ def describe_config(cls: type[Any]) -> dict[str, Any]:
             described[field.name] = {"members": members}
             continue
         try:
-            schema = TypeAdapter(field.type).json_schema()
-        except (PydanticInvalidForJsonSchema, Exception):  # noqa: BLE001 - any type without a schema is just not described
+            schema = TypeAdapter(cast("Any", field.type)).json_schema()
+        except Exception:  # noqa: BLE001 - a type without a schema is just not described
             schema = {}
         described[field.name] = _brief(schema)
     return described

@@ -25,7 +25,7 @@ _FALSE: Final = frozenset({"0", "off", "f", "false", "n", "no"})
 
 
 def config_class(name: str, fields: Mapping[str, Mapping[str, Any]]) -> Callable[[str], object]:
-    """Give the converter of one class: a JSON object of its fields, with values as pydantic would take them."""
+    """Give the converter of one class: a JSON object of its fields, as pydantic would take it."""
 
     def convert(text: str) -> object:
         try:

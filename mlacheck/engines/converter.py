@@ -30,7 +30,7 @@ _UNITS: Final = {
 
 def _human_int(units: Mapping[str, int]) -> Converter:
     """Read `8192` or a number with a unit, such as `8k`, `1.5M` or `64Ki`."""
-    pattern = re.compile(r"(\d+(?:\.\d+)?)(%s)" % "|".join(sorted(units, key=len, reverse=True)))
+    pattern = re.compile(rf"(\d+(?:\.\d+)?)({'|'.join(sorted(units, key=len, reverse=True))})")
     sizes = " ".join(units)
 
     def convert(text: str) -> int:

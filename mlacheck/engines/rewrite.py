@@ -1,7 +1,7 @@
 """What some engines do to their words before argparse reads them, undone again in what it says of them.
 
-Underscores in flags become dashes, `--config.key value` becomes one JSON value at the end of the line, `-O3` becomes
-`--optimization-level 3`.
+Underscores in flags become dashes, `--config.key value` becomes one JSON value at the end of the line, `-O3`
+becomes `--optimization-level 3`.
 """
 
 from __future__ import annotations

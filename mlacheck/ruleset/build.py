@@ -12,10 +12,18 @@ from pydantic import ValidationError
 from mlacheck.frozen import frozen
 from mlacheck.ruleset import source as rule_source
 from mlacheck.ruleset.check import check
+from mlacheck.ruleset.choose import expand
 from mlacheck.ruleset.error import RuleError
 from mlacheck.ruleset.expression import Declaration, ExpressionError, Scope, names_of
 from mlacheck.ruleset.program import PLACEHOLDER, Arm, Program, Step
-from mlacheck.ruleset.schema import FindRule, ProgramFile, RuleFile, SetRule, SourceReference
+from mlacheck.ruleset.schema import (
+    ChooseRule,
+    FindRule,
+    ProgramFile,
+    RuleFile,
+    SetRule,
+    SourceReference,
+)
 
 if TYPE_CHECKING:
     import ast
@@ -24,6 +32,8 @@ if TYPE_CHECKING:
 
     from mlacheck.ruleset.source import Key, Source
 
+Rule = FindRule | SetRule | ChooseRule
+_KINDS: Final = frozenset({"find", "set", "choose"})
 _RUNNER: Final = re.compile(r"\brunner\.")
 
 
@@ -35,7 +45,7 @@ class RuleSet:
     order: ProgramFile
     files: tuple[tuple[Source, RuleFile], ...]
 
-    def rules(self) -> Iterator[tuple[Source, Key, FindRule | SetRule]]:
+    def rules(self) -> Iterator[tuple[Source, Key, Rule]]:
         """Yield every rule with its place."""
         for source, file in self.files:
             for index, rule in enumerate(file.rules):
@@ -73,9 +83,7 @@ def _validate(source: Source, model: type[Any]) -> Any:
     except ValidationError as error:
         # A misspelt key makes the right one missing too; name the misspelling.
         first = min(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
-        path = tuple(
-            part for part in first["loc"] if part not in {"find", "set"} or first["loc"][0] != "rules"
-        )
+        path = tuple(part for part in first["loc"] if part not in _KINDS or first["loc"][0] != "rules")
         named = ".".join(map(str, path))
         raise source.error(f"{named}: {first['msg']}", path) from None
 
@@ -112,14 +120,19 @@ class _Builder:
         self.absent = absent
         self.ruleset, self.engine = ruleset, ruleset.engine
         self.version, self.parsed = version, Version(version)
+        # What `choose` rules of this version become, by slug, and where their derived facts come from.
+        self.chosen: dict[str, SetRule] = {}
+        self.places: dict[str, tuple[Source, Key]] = {}
 
     def program(self, arguments: Mapping[str, Declaration], argument_defaults: Mapping[str, Any]) -> Program:
         declarations, defaults = self._declarations(arguments, argument_defaults)
         derives, tables = self._derives(), self._tables()
+        derives.update(self._choices(tables))
         for name in derives:
             declarations.setdefault(name, Declaration("any"))
         scope = Scope(declarations, derives, tables, absent=self.absent)
         self._check_derives(scope)
+        self._check_order(scope)
         steps = tuple(
             step
             for source, path, rule in self.ruleset.rules()
@@ -133,6 +146,8 @@ class _Builder:
         return Program(
             engine=self.engine,
             version=self.version,
+            model=self.ruleset.order.model,
+            draft=self.ruleset.order.draft,
             declarations=declarations,
             defaults=defaults,
             derives=derives,
@@ -149,6 +164,13 @@ class _Builder:
                 {fact for step in steps for arm in step.arms for fact, _, _ in arm.targets}
             ),
         )
+
+    def _check_order(self, scope: Scope) -> None:
+        try:
+            check(self.ruleset.order.model, scope)
+            check(self.ruleset.order.draft, scope)
+        except ExpressionError as error:
+            raise RuleError(str(error), file=f"rules/{self.engine}/program.yaml") from None
 
     def _in_range(self, versions: Mapping[str, str], source: Source, path: Key) -> bool:
         unknown = set(versions) - {self.engine}
@@ -211,6 +233,24 @@ class _Builder:
                     derives[name] = "None"
         return derives
 
+    def _choices(self, tables: Mapping[str, Any]) -> dict[str, str]:
+        """Write every `choose` rule of this version out; give the derived facts that they make."""
+        derives: dict[str, str] = {}
+        for source, path, rule in self.ruleset.rules():
+            if not isinstance(rule, ChooseRule) or not self._in_range(rule.versions, source, path):
+                continue
+            traits = tables.get(rule.traits)
+            if not isinstance(traits, dict):
+                raise source.error(f"traits: no map table {rule.traits!r}", path)
+            try:
+                expansion = expand(rule, traits, lambda versions: self._in_range(versions, source, path))  # noqa: B023 - used at once
+            except KeyError as error:
+                raise source.error(f"a candidate of {rule.traits} lacks trait {error}", path) from None
+            derives.update(expansion.derives)
+            self.chosen[rule.slug] = expansion.rule
+            self.places.update(dict.fromkeys(expansion.derives, (source, path)))
+        return derives
+
     def _tables(self) -> dict[str, Any]:
         tables: dict[str, Any] = {}
         for source, file in self.ruleset.files:
@@ -226,9 +266,10 @@ class _Builder:
         return tables
 
     def _check_derives(self, scope: Scope) -> None:
-        places = {
+        places: dict[str, tuple[Source, Key]] = {
             name: (source, ("derive", name)) for source, file in self.ruleset.files for name in file.derive
         }
+        places.update(self.places)
         for name, text in scope.derives.items():
             source, path = places[name]
             self._check(text, scope, source, path)
@@ -253,10 +294,12 @@ class _Builder:
         except (ExpressionError, RecursionError) as error:
             raise source.error(str(error), path) from None
 
-    def _steps(self, source: Source, path: Key, rule: FindRule | SetRule, scope: Scope) -> Iterator[Step]:
+    def _steps(self, source: Source, path: Key, rule: Rule, scope: Scope) -> Iterator[Step]:
         if not self._in_range(rule.versions, source, (*path, "versions")):
             return
         line = source.line(path) or 0
+        if isinstance(rule, ChooseRule):
+            rule = self.chosen[rule.slug]
         if isinstance(rule, SetRule):
             yield self._set_step(source, path, rule, scope, line)
             return

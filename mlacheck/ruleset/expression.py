@@ -62,10 +62,26 @@ def lookup(table: Mapping[object, object], key: object, default: object = None) 
     return table.get(key, default)
 
 
+def path(value: object, keys: str) -> object:
+    """Give what stands under dotted keys in a JSON value; None where there is nothing."""
+    for key in keys.split("."):
+        if value is None:
+            return None
+        value = value.get(key)  # type: ignore[attr-defined]  # what has no keys is undecidable
+    return value
+
+
+def listed(*pairs: object) -> str:
+    """Join the texts whose conditions hold, from condition, text, condition, text, ..."""
+    return ", ".join(str(text) for when, text in zip(pairs[::2], pairs[1::2], strict=True) if when)
+
+
 # `min`, `max` and `len` of an unknown value raise by themselves.
 FUNCTIONS: Final[dict[str, Callable[..., object]]] = {
     "coalesce": coalesce,
     "lookup": lookup,
+    "path": path,
+    "listed": listed,
     "min": min,
     "max": max,
     "len": len,

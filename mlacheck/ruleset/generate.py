@@ -21,6 +21,7 @@ from mlacheck.ruleset.expression import FUNCTIONS, UNDECIDABLE
 from mlacheck.ruleset.interpreter import version
 
 coalesce, lookup = FUNCTIONS["coalesce"], FUNCTIONS["lookup"]
+path, listed = FUNCTIONS["path"], FUNCTIONS["listed"]
 lower, upper = FUNCTIONS["lower"], FUNCTIONS["upper"]
 startswith, endswith = FUNCTIONS["startswith"], FUNCTIONS["endswith"]
 

@@ -60,6 +60,8 @@ class Program:
     derives: dict[str, str]
     tables: dict[str, Any]
     steps: tuple[Step, ...]
+    model: str  # the argument that names the model
+    draft: str  # an expression for the draft model's name
     resolved: tuple[str, ...] = ()
     worlds: tuple[dict[str, Any], ...] = ()
     # Facts that some rule reads, and arguments declared to matter to none.

@@ -176,15 +176,57 @@ class SetRule(Strict):
         return self
 
 
+class Candidates(Strict):
+    """Candidates in the engine's order, under a condition; the first alternative that holds is taken."""
+
+    when: str | None = None
+    versions: Versions = {}
+    values: list[str]
+    title: str | None = None
+
+
+class Reason(Strict):
+    """Why a candidate is refused; `candidate.X` is its trait X in the rule's table."""
+
+    when: str
+    say: str
+    versions: Versions = {}
+
+
+class ChooseRule(Strict):
+    """A choice of the first candidate that nothing refuses, or of the one that the user names.
+
+    For the fact F that it sets, rules may read F.refused.NAME and F.reasons.NAME of a candidate,
+    F.named_refused and F.named_reasons of the named one, and F.reasons of all.
+    """
+
+    slug: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
+    title: str = ""
+    versions: Versions = {}
+    when: str | None = None
+    choose: str
+    named: str | None = Field(default=None, description="fact with the candidate that the user names")
+    named_title: str | None = None
+    among: list[Candidates]
+    traits: str = Field(description="table with the traits of each candidate")
+    reasons: list[Reason]
+    source: SourceReference | list[SourceReference] | None = None
+    id: None = None
+
+
 def _kind(rule: object) -> str:
-    """Tell the two kinds of rule apart before validation, so that errors are about the right one."""
+    """Tell the kinds of rule apart before validation, so that errors are about the right one."""
     if isinstance(rule, dict):
+        if "choose" in rule:
+            return "choose"
         return "set" if "set" in rule or "cases" in rule else "find"
+    if isinstance(rule, ChooseRule):
+        return "choose"
     return "set" if isinstance(rule, SetRule) else "find"
 
 
 Rule = Annotated[
-    Annotated[FindRule, Tag("find")] | Annotated[SetRule, Tag("set")],
+    Annotated[FindRule, Tag("find")] | Annotated[SetRule, Tag("set")] | Annotated[ChooseRule, Tag("choose")],
     Discriminator(_kind),
 ]
 
@@ -204,6 +246,8 @@ class ProgramFile(Strict):
 
     engine: str
     files: list[str]
+    model: str = Field(description="the argument that names the model")
+    draft: str = Field(description="expression over the arguments for the draft model's name")
     resolved: list[str] = []
     worlds: list[dict[str, Scalar]] = Field(
         default=[], description="sets of facts to try in turn when nobody supplied the first of them"

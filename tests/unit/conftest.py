@@ -20,6 +20,7 @@ ARGUMENTS = {
     "algorithm": Declaration("str"),
 }
 DEFAULTS = {"dcp_size": 1, "page_size": None, "backend": None, "decode": None, "algorithm": None}
+HEAD = "engine: toy\nmodel: backend\ndraft: decode\n"
 FACTS = """
 facts:
   gpu.sm: {type: int}
@@ -37,7 +38,7 @@ class Rules:
         (root / "toy").mkdir()
 
     def read(self, text: str, order: str = ""):
-        (self.root / "toy" / "program.yaml").write_text(f"engine: toy\nfiles: [a.yaml]\n{order}")
+        (self.root / "toy" / "program.yaml").write_text(f"{HEAD}files: [a.yaml]\n{order}")
         (self.root / "toy" / "a.yaml").write_text("subject: toy\n" + textwrap.dedent(text))
         return read_ruleset(self.root, "toy")
 

@@ -44,7 +44,9 @@ def test_a_rule_that_cannot_hold_is_refused_with_its_place(rules, text, said):
 
 def two_files(rules, first, second):
     folder = rules.root / "toy"
-    (folder / "program.yaml").write_text("engine: toy\nfiles: [a.yaml, later.yaml]\n")
+    (folder / "program.yaml").write_text(
+        "engine: toy\nmodel: backend\ndraft: decode\nfiles: [a.yaml, later.yaml]\n"
+    )
     (folder / "a.yaml").write_text("subject: a\n" + first)
     extra = rules.root / "own.yaml"
     extra.write_text("subject: own\n" + second)
