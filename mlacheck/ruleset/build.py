@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from mlacheck.frozen import frozen
 from mlacheck.ruleset import source as rule_source
 from mlacheck.ruleset.check import check
-from mlacheck.ruleset.choose import expand
+from mlacheck.ruleset.choose import Expansion, expand
 from mlacheck.ruleset.error import RuleError
 from mlacheck.ruleset.expression import Declaration, ExpressionError, Scope, names_of
 from mlacheck.ruleset.program import PLACEHOLDER, Arm, Program, Step
@@ -121,7 +121,7 @@ class _Builder:
         self.ruleset, self.engine = ruleset, ruleset.engine
         self.version, self.parsed = version, Version(version)
         # What `choose` rules of this version become, by slug, and where their derived facts come from.
-        self.chosen: dict[str, SetRule] = {}
+        self.chosen: dict[str, list[SetRule]] = {}
         self.places: dict[str, tuple[Source, Key]] = {}
 
     def program(self, arguments: Mapping[str, Declaration], argument_defaults: Mapping[str, Any]) -> Program:
@@ -242,14 +242,20 @@ class _Builder:
             traits = tables.get(rule.traits)
             if not isinstance(traits, dict):
                 raise source.error(f"traits: no map table {rule.traits!r}", path)
-            try:
-                expansion = expand(rule, traits, lambda versions: self._in_range(versions, source, path))  # noqa: B023 - used at once
-            except KeyError as error:
-                raise source.error(f"a candidate of {rule.traits} lacks trait {error}", path) from None
-            derives.update(expansion.derives)
-            self.chosen[rule.slug] = expansion.rule
-            self.places.update(dict.fromkeys(expansion.derives, (source, path)))
+            for runner in rule.for_each or (None,):
+                expansion = self._expansion(source, path, rule, traits, runner)
+                derives.update(expansion.derives)
+                self.chosen.setdefault(rule.slug, []).append(expansion.rule)
+                self.places.update(dict.fromkeys(expansion.derives, (source, path)))
         return derives
+
+    def _expansion(
+        self, source: Source, path: Key, rule: ChooseRule, traits: dict[str, Any], runner: str | None
+    ) -> Expansion:
+        try:
+            return expand(rule, traits, lambda versions: self._in_range(versions, source, path), runner)
+        except KeyError as error:
+            raise source.error(f"a candidate of {rule.traits} lacks trait {error}", path) from None
 
     def _tables(self) -> dict[str, Any]:
         tables: dict[str, Any] = {}
@@ -299,7 +305,9 @@ class _Builder:
             return
         line = source.line(path) or 0
         if isinstance(rule, ChooseRule):
-            rule = self.chosen[rule.slug]
+            for chosen in self.chosen[rule.slug]:
+                yield self._set_step(source, path, chosen, scope, line)
+            return
         if isinstance(rule, SetRule):
             yield self._set_step(source, path, rule, scope, line)
             return

@@ -203,6 +203,7 @@ class ChooseRule(Strict):
     slug: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
     title: str = ""
     versions: Versions = {}
+    for_each: list[Literal["target", "draft"]] | None = None
     when: str | None = None
     choose: str
     named: str | None = Field(default=None, description="fact with the candidate that the user names")
