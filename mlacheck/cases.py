@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mlacheck.frozen import frozen, replace
 from mlacheck.launch.command import LaunchCommand, Word
+from mlacheck.probes.engine import ENGINES
 from mlacheck.probes.target import TargetFlags
 from mlacheck.session import Session
 
@@ -102,20 +103,21 @@ class Cases:
                 _models=self._models,
             )
             self._sessions[key] = session
-        return session.check(command or _from_words(case["args"]), id_=case.get("id"))
+        command = command or _from_words(case["args"], case.get("engine") or ENGINES[0])
+        return session.check(command, id_=case.get("id"))
 
 
-def _from_words(words: Sequence[str]) -> LaunchCommand:
-    return LaunchCommand("sglang", "flags", tuple(Word(text=word) for word in words), text=" ".join(words))
+def _from_words(words: Sequence[str], engine: str) -> LaunchCommand:
+    return LaunchCommand(engine, "flags", tuple(Word(text=word) for word in words), text=" ".join(words))
 
 
 def _command(case: dict[str, Any]) -> LaunchCommand | str:
     """Give the command of a case, or what is wrong with it."""
-    args, engine = case["args"], case.get("engine", "sglang")
+    args, engine = case["args"], case.get("engine") or ENGINES[0]
     if not isinstance(args, str):
-        return _from_words(args)
+        return _from_words(args, engine)
     if not args.strip():
-        return _from_words(())
+        return _from_words((), engine)
     from mlacheck.launch import parse_text  # shell text is the exception in cases
 
     result = parse_text(args, default_engine=engine)
@@ -153,8 +155,8 @@ def _wrong(case: dict[str, Any]) -> str | None:
     for key in _TEXTS:
         if not isinstance(case.get(key), str | None):
             return f"{key} is {case[key]!r}; give a string, or null where there is none"
-    if case.get("engine", "sglang") != "sglang":
-        return f"engine {case['engine']!r} is not known; there is sglang"
+    if (case.get("engine") or ENGINES[0]) not in ENGINES:
+        return f"engine {case['engine']!r} is not known; there are {' and '.join(ENGINES)}"
     args = case.get("args")
     if not isinstance(args, str) and not (isinstance(args, list) and all(isinstance(a, str) for a in args)):
         given = f"is {args!r}" if "args" in case else "is missing"

@@ -110,7 +110,11 @@ class Line:
         beside = self.options.model_beside or (
             self.options.model is not None and self.command.entry == "flags"
         )
-        return beside and problem.kind == "missing-required" and problem.dest == self.around.compiled.program.model
+        return (
+            beside
+            and problem.kind == "missing-required"
+            and problem.dest == self.around.compiled.program.model
+        )
 
     def _add_environment(self) -> None:
         beside = self.options.env or {}

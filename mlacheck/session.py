@@ -104,7 +104,8 @@ class Session:
 
     def model_of(self, report: Report) -> ModelConfig | None:
         """Give the config of the model that a report is about."""
-        named = report.resolved.get("model_path")
+        names = {checker.compiled.program.model for checker in self._checkers.values()}
+        named = next((one for name, one in report.resolved.items() if name in names), None)
         profile = self.profile_of(report.file)
         reference = self.model or (profile and profile.model) or (named.value if named else None)
         found = self.find_model(reference) if isinstance(reference, str) else None

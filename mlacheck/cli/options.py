@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from mlacheck.probes.engine import ENGINES
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -16,7 +18,7 @@ def target_options(function: F) -> F:
     """Add the flags that say what the launch line will run on."""
     for option in reversed(
         (
-            click.option("--engine", type=click.Choice(["sglang"]), default="sglang", show_default=True),
+            click.option("--engine", type=click.Choice(ENGINES), default=ENGINES[0], show_default=True),
             click.option("--engine-version", metavar="V", help="Engine version, such as 0.5.18."),
             click.option("--flashinfer", metavar="V", help="FlashInfer version, or none."),
             click.option(

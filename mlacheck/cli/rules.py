@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from mlacheck.cli import exit as codes
+from mlacheck.probes.engine import ENGINES
 
 if TYPE_CHECKING:
     from mlacheck.ruleset.build import RuleSet
@@ -37,7 +38,7 @@ def _read(engine: str) -> RuleSet:
         sys.exit(codes.USAGE)
 
 
-_engine = click.option("--engine", type=click.Choice(["sglang"]), default="sglang", show_default=True)
+_engine = click.option("--engine", type=click.Choice(ENGINES), default=ENGINES[0], show_default=True)
 
 
 @command.command("list")

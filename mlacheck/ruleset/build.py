@@ -239,15 +239,25 @@ class _Builder:
         for source, path, rule in self.ruleset.rules():
             if not isinstance(rule, ChooseRule) or not self._in_range(rule.versions, source, path):
                 continue
-            traits = tables.get(rule.traits)
+            choice = self._like(source, path, rule)
+            traits = tables.get(choice.traits)
             if not isinstance(traits, dict):
-                raise source.error(f"traits: no map table {rule.traits!r}", path)
-            for runner in rule.for_each or (None,):
-                expansion = self._expansion(source, path, rule, traits, runner)
+                raise source.error(f"traits: no map table {choice.traits!r}", path)
+            for runner in choice.for_each or (None,):
+                expansion = self._expansion(source, path, choice, traits, runner)
                 derives.update(expansion.derives)
                 self.chosen.setdefault(rule.slug, []).append(expansion.rule)
                 self.places.update(dict.fromkeys(expansion.derives, (source, path)))
         return derives
+
+    def _like(self, source: Source, path: Key, rule: ChooseRule) -> ChooseRule:
+        """Give the rule itself, or the one that it repeats, for its own runners."""
+        if rule.like is None:
+            return rule
+        for _, _, other in self.ruleset.rules():
+            if isinstance(other, ChooseRule) and other.slug == rule.like:
+                return other.model_copy(update={"slug": rule.slug, "for_each": rule.for_each})
+        raise source.error(f"like: no choose rule {rule.like!r}", path)
 
     def _expansion(
         self, source: Source, path: Key, rule: ChooseRule, traits: dict[str, Any], runner: str | None

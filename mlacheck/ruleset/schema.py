@@ -205,20 +205,27 @@ class ChooseRule(Strict):
     versions: Versions = {}
     for_each: list[Literal["target", "draft"]] | None = None
     when: str | None = None
-    choose: str
+    choose: str = ""
+    like: str | None = Field(default=None, description="slug of a rule to repeat here for another runner")
     named: str | None = Field(default=None, description="fact with the candidate that the user names")
     named_title: str | None = None
-    among: list[Candidates]
-    traits: str = Field(description="table with the traits of each candidate")
-    reasons: list[Reason]
+    among: list[Candidates] = []
+    traits: str = Field(default="", description="table with the traits of each candidate")
+    reasons: list[Reason] = []
     source: SourceReference | list[SourceReference] | None = None
     id: None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> ChooseRule:
+        if (self.like is None) != bool(self.choose and self.traits and self.among):
+            raise ValueError("needs choose, traits and among, or like alone")
+        return self
 
 
 def _kind(rule: object) -> str:
     """Tell the kinds of rule apart before validation, so that errors are about the right one."""
     if isinstance(rule, dict):
-        if "choose" in rule:
+        if "choose" in rule or "like" in rule:
             return "choose"
         return "set" if "set" in rule or "cases" in rule else "find"
     if isinstance(rule, ChooseRule):
