@@ -114,10 +114,11 @@ def converter_name(convert: Any, configs: dict[str, Any], flag: str) -> str:
 
 
 def describe_config(cls: type[Any]) -> dict[str, Any]:
-    """Describe the fields of a config class by its JSON schema: type, choices and least value."""
+    """Describe the fields of a config class by its JSON schema: type and choices; `dashes`: its keys may have them."""
     from pydantic import TypeAdapter  # the child only
 
     described: dict[str, Any] = {}
+    shown = {"fields": described}
     for field in dataclasses.fields(cls):
         if not field.init:
             continue
@@ -130,7 +131,7 @@ def describe_config(cls: type[Any]) -> dict[str, Any]:
         except Exception:  # noqa: BLE001 - a type without a schema is just not described
             schema = {}
         described[field.name] = _brief(schema)
-    return described
+    return shown
 
 
 def _enum_members(hint: Any) -> list[str] | None:
@@ -157,8 +158,10 @@ def _brief(schema: dict[str, Any]) -> dict[str, Any]:
         for bound in ("minimum", "exclusiveMinimum", "maximum"):
             if bound in one:
                 brief[bound] = one[bound]
+    if kinds.count("string") > 1:
+        brief.pop("choices", None)  # any text beside the literals
     if kinds:
-        brief["type"] = kinds
+        brief["type"] = [*dict.fromkeys(kinds)]
     return brief
 
 
@@ -187,6 +190,12 @@ def child(_: Sequence[str]) -> dict[str, Any]:
             row["flags"] = [*row["flags"], *(flag for flag in negative if flag not in row["flags"])]
             row["negative"] = negative
         options.append(row)
+    # Read as plain JSON by the parser, and by its class when the engine's config is built.
+    speculative = cast("Any", importlib.import_module("vllm.config.speculative"))
+    configs["SpeculativeConfig"] = {**describe_config(speculative.SpeculativeConfig), "dashes": True}
+    for row in options:
+        if row["dest"] == "speculative_config":
+            row["type"] = "optional_SpeculativeConfig"
     units = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
     converters = {"human_readable_int": {"units": units}, **configs}
     return {

@@ -24,8 +24,10 @@ _TRUE: Final = frozenset({"1", "on", "t", "true", "y", "yes"})
 _FALSE: Final = frozenset({"0", "off", "f", "false", "n", "no"})
 
 
-def config_class(name: str, fields: Mapping[str, Mapping[str, Any]]) -> Callable[[str], object]:
+def config_class(name: str, details: Mapping[str, Any]) -> Callable[[str], object]:
     """Give the converter of one class: a JSON object of its fields, as pydantic would take it."""
+    fields: Mapping[str, Mapping[str, Any]] = details["fields"]
+    dashes = bool(details.get("dashes"))
 
     def convert(text: str) -> object:
         try:
@@ -34,6 +36,8 @@ def config_class(name: str, fields: Mapping[str, Mapping[str, Any]]) -> Callable
             raise ConversionError("not JSON", "config-json", name=name, value=text) from None
         if not isinstance(given, dict):
             raise ConversionError("not a JSON object", "config-object", name=name, value=text)
+        if dashes:
+            given = {key.replace("-", "_"): value for key, value in given.items()}
         return {key: _value(name, fields, key, value) for key, value in given.items()}
 
     return convert
