@@ -114,7 +114,7 @@ def converter_name(convert: Any, configs: dict[str, Any], flag: str) -> str:
 
 
 def describe_config(cls: type[Any]) -> dict[str, Any]:
-    """Describe the fields of a config class by its JSON schema: type and choices; `dashes`: its keys may have them."""
+    """Describe the fields of a config class by its JSON schema: type and choices."""
     from pydantic import TypeAdapter  # the child only
 
     described: dict[str, Any] = {}

@@ -47,7 +47,7 @@ def check(*rows):
         (case(gpu_count=True), "gpu_count is True"),
         (case(gpu_count=-1), "gpu_count is -1"),
         (case(nodes=0), "nodes is 0"),
-        (case(engine="vllm"), "engine 'vllm' is not known"),
+        (case(engine="other"), "engine 'other' is not known"),
     ],
 )
 def test_a_line_that_is_no_case_says_what_is_wrong_and_where(row, said):

@@ -73,7 +73,6 @@ def test_1_when_the_engine_would_refuse(form):
         ["--args", LLAMA, "--", "sglang", "serve"],
         ["--args", "python -m sglang.launch_server --model-path 'x"],
         ["--args", "python -m sglang.launch_server --model-path $(x"],
-        ["--args", "vllm serve x --tensor-parallel-size 8"],
         ["--cases", "/nowhere/cases.jsonl"],
         [],
     ],

@@ -77,5 +77,5 @@ def test_flags_that_do_not_exist_at_all_say_so():
 
 
 def test_an_engine_without_recorded_texts_leaves_the_converters_own():
-    assert refusal("vllm", ConversionError("plain text", "human-int")) == "plain text"
+    assert refusal("other", ConversionError("plain text", "human-int")) == "plain text"
     assert "1.5" in refusal("sglang", ConversionError("x", "human-int", value="1.5"))

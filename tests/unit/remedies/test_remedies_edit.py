@@ -20,7 +20,9 @@ OPTIONS = {
     "cuda_graph_bs": Option("cuda_graph_bs", ("--cuda-graph-bs",), nargs="+"),
     "trust": Option("trust", ("--trust-remote-code",), "store_true", nargs=0),
     "radix": Option("radix", ("--disable-radix",), "store_false", nargs=0),
-    "overlap": Option("overlap", ("--overlap", "--no-overlap"), "boolean_optional", nargs=0),
+    "overlap": Option(
+        "overlap", ("--overlap", "--no-overlap"), "boolean_optional", nargs=0, negative=("--no-overlap",)
+    ),
     "extra": Option("extra", ("--extra",)),
 }
 MANY = {"cuda_graph_bs"}
