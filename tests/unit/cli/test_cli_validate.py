@@ -389,12 +389,6 @@ def test_every_target_that_is_wrong_has_a_line_of_its_own():
     assert second == "error: --gpu: unknown GPU 'h2000'; did you mean h200 or gh200 or h20?"
 
 
-def test_an_engine_without_rules_is_named_with_those_that_have_some():
-    result = run("--args", "vllm serve x")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("error: vllm serve: there are no rules for vllm, only for sglang")
-
-
 def test_files_that_are_not_there_make_no_report(tmp_path):
     result = run(str(tmp_path / "none.sh"))
     assert (result.exit_code, result.stdout) == (2, "")
