@@ -92,12 +92,16 @@ class Reader(Collection):
         problem = syntax.problem()
         if problem is not None and not frame.guess:
             at = pieces.offset(problem.offset)
+            # The grammar stumbles over some valid scripts: far from any launch that is no error.
+            far = not self.whole and not any(self.mentions(part) for part in syntax.broken())
+            level = "info" if far else "error"
             if problem.kind == "shell-syntax":
                 self.problem(
                     problem.kind,
                     f"the shell text cannot be read from {problem.opened!r} on",
                     "correct the text; `bash -n FILE` says what is wrong with it",
                     at,
+                    level,
                 )
             else:
                 what = "quote" if problem.kind == "unbalanced-quote" else "expansion"
@@ -106,6 +110,7 @@ class Reader(Collection):
                     f"the {what} opened by {problem.opened} is never closed",
                     f"close the {what}, or put a backslash before the character if it is meant literally",
                     at,
+                    level,
                 )
             if self.whole:
                 return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from bisect import bisect_right
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from mlacheck.launch.piece import Pieces
 
 
+_TEST: Final = re.compile(r"(?<![^\s;&|(!])\[( [^\[\]\n]* )\](?![^\s;&|)])")
+_BLOCKS: Final = frozenset({"program", "compound_statement", "do_group", "subshell", "case_item"})
 _EXPANSIONS: Final = frozenset(
     {"expansion", "simple_expansion", "command_substitution", "arithmetic_expansion"}
 )
@@ -45,6 +48,12 @@ class Syntax:
             sizes = (len(char.encode("utf-8", "replace")) for char in self.text)
             self._starts = [0, *accumulate(sizes)]
         self.root = _parser().parse(data).root_node
+        if self.root.has_error and "[ " in self.text:
+            # A test such as `[ "$OP" "$X" ]` stops the grammar; as a command of the same length it does not.
+            mended = _TEST.sub(r"_\1 ", self.text)
+            root = _parser().parse(mended.encode("utf-8", "replace")).root_node
+            if not root.has_error:
+                self.root = root
 
     def _at(self, byte: int) -> int:
         return byte if self._starts is None else bisect_right(self._starts, byte) - 1
@@ -62,6 +71,24 @@ class Syntax:
         """Give the text of a node."""
         start, end = self.span(node)
         return self.text[start:end]
+
+    def broken(self) -> list[str]:
+        """Give the parts of the text that are not shell, as far as the grammar can tell."""
+        if self.root.type == "ERROR":
+            return [self.text]
+        parts = []
+        for node in _wrong(self.root) if self.root.has_error else ():
+            if not node.is_missing and node.type != "ERROR":
+                continue
+            while node.parent is not None and node.parent.type not in _BLOCKS:
+                node = node.parent  # the whole statement  # noqa: PLW2901
+            start, end = self.span(node)
+            # What the same line began may go on in the broken part.
+            start = self.text.rfind("\n", 0, start) + 1
+            while start and self.text.endswith("\\\n", 0, start):
+                start = self.text.rfind("\n", 0, start - 1) + 1
+            parts.append(self.text[start:end])
+        return parts
 
     def problem(self) -> SyntaxProblem | None:
         """Say what is wrong with the text, or None."""

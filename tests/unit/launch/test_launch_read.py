@@ -107,6 +107,12 @@ def test_what_no_branch_settles_is_open_when_there_are_too_many():
     assert command.unknown[2] == ("A",)
 
 
+def test_a_script_that_the_grammar_stumbles_over_is_read_around_that_place():
+    result = read('f() {\n  [ "$OP" "$L" ] || return\n}\n' + SERVE)
+    assert [command.argv for command in result.commands] == [("--model-path", "m", "--tp", "8")]
+    assert {problem.level for problem in result.problems} <= {"info"}
+
+
 def test_templates_are_told_to_be_rendered():
     [problem] = read("args:\n  {{- range .Values.x }}\n  - sglang serve\n  {{- end }}", "x.yaml").problems
     assert (problem.kind, problem.line) == ("template", 2)
