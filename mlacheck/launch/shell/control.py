@@ -44,6 +44,8 @@ def chain(script: Script, node: Node, redirects: Sequence[Node], suffix: tuple[s
     branches.extend((guard, nothing) for guard, done in status if done != wanted)
     if going:
         script.state.branch(branches)
+    else:
+        script.dead([right])
     return result or [(script.state.guard, True)]
 
 
@@ -113,6 +115,11 @@ def _clauses(script: Script, clauses: Sequence[tuple[list[Node], list[Node]]]) -
     for one in conditions[:-1]:
         script.statement(one)
     status = script.asked(conditions[-1])
+    outcomes = {done for _, done in status}
+    if outcomes == {True}:
+        script.dead([one for both in clauses[1:] for nodes in both for one in nodes])
+    elif outcomes == {False}:
+        script.dead(body)
     script.state.branch(
         [
             (guard, (lambda: _all(script, body)) if done else (lambda: _clauses(script, clauses[1:])))
@@ -122,10 +129,7 @@ def _clauses(script: Script, clauses: Sequence[tuple[list[Node], list[Node]]]) -
 
 
 def _all(script: Script, nodes: Iterable[Node]) -> None:
-    for node in nodes:
-        if script.state.ended:
-            return
-        script.statement(node)
+    script.all(list(nodes))
 
 
 def case(script: Script, node: Node) -> None:
@@ -147,6 +151,7 @@ def case(script: Script, node: Node) -> None:
         if settled and field is not None:
             arm = next((one for one in items if _matches(script, one, field.text)), None)
             branches.append((guard, nothing if arm is None else _arm(script, arm)))
+            script.dead([one for item in items if item != arm for one in item.named_children])
             continue
         point = script.point(node, f"case {shown}")
         catches = False

@@ -99,10 +99,26 @@ class Script:
 
     def block(self, node: Node) -> None:
         """Follow the statements that are the children of a node."""
-        for child in node.named_children:
+        self.all(node.named_children)
+
+    def all(self, nodes: Sequence[Node]) -> None:
+        """Follow statements one after the other."""
+        for at, node in enumerate(nodes):
             if self.state.ended:
+                self.dead(nodes[at:])
                 return
-            self.statement(child)
+            self.statement(node)
+
+    def dead(self, nodes: Sequence[Node]) -> None:
+        """Follow statements that the text itself never reaches: a launch in them is one all the same."""
+        named = [node for node in nodes if self.reader.mentions(self.syntax.source(node))]
+        if named and self.frame.file_kind:
+            state, nested = self.state, self.nested
+            self.state, self.nested = state.copy(), True
+            for node in named:
+                self.state.ended = False
+                self.statement(node)
+            self.state, self.nested = state, nested
 
     def inside(self, node: Node) -> None:
         """Follow the statements of a branch or loop."""

@@ -113,6 +113,20 @@ def test_a_script_that_the_grammar_stumbles_over_is_read_around_that_place():
     assert {problem.level for problem in result.problems} <= {"info"}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "MODE=b\nif [ $MODE = a ]; then sglang serve a; else sglang serve b; fi\n",
+        "MODE=b\n[ $MODE = a ] && sglang serve a\n[ $MODE = b ] && sglang serve b\n",
+        "case b in a) sglang serve a;; b) sglang serve b;; esac\n",
+        "exec sglang serve a\nsglang serve b\n",
+        "f() { sglang serve a; return; sglang serve b; }\nf\n",
+    ],
+)
+def test_a_launch_that_is_never_reached_is_one_all_the_same(text):
+    assert sorted(argvs(text)) == ["--model-path a", "--model-path b"]
+
+
 def test_templates_are_told_to_be_rendered():
     [problem] = read("args:\n  {{- range .Values.x }}\n  - sglang serve\n  {{- end }}", "x.yaml").problems
     assert (problem.kind, problem.line) == ("template", 2)
