@@ -162,23 +162,23 @@ def audit(
     source = Source(wheel)
     steps = build_program(ruleset("sglang"), version).steps
     found = list(gone(steps, source))
-    if set(kinds) <= {"gone"}:
-        return found  # the rest has to read every file
-    own = version in recorded_versions("sglang")
-    earlier = [one for one in recorded_versions("sglang") if Version(one) < Version(version)]
-    if earlier:
+    recorded = recorded_versions("sglang")
+    earlier = [one for one in recorded if Version(one) < Version(version)]
+    if earlier and {"new", "changed"} & set(kinds):  # these have to read every file
         now = list(guards_in(inventory_of(extract_guards(source, version)), version))
         found.extend(drifted(steps, now, list(guards_in(inventory_of(), earlier[-1]))))
-    file = rules_root() / "sglang" / "flags" / f"{version if own else earlier[-1]}.json"
-    recorded = json.loads(file.read_text(encoding="utf-8"))
-    read = read_wheel(wheel)
-    pinned, _ = read_pins(read.requirements)
-    gates = wheel / "sglang" / "srt" / "entrypoints" / "engine.py"
-    minimums = read_minimums(gates.read_text(encoding="utf-8"))
-    found.extend(pins({"pins": pinned, "minimums": minimums}, recorded, wrong=own))
-    if python is not None:
-        found.extend(flags(extract_flags(read, python, paths, preload), recorded, wrong=own))
-    return sorted(found, key=lambda one: _ORDER.index(one.kind))
+    if {"flags", "pins"} & set(kinds):
+        own = version in recorded
+        file = rules_root() / "sglang" / "flags" / f"{version if own else earlier[-1]}.json"
+        options = json.loads(file.read_text(encoding="utf-8"))
+        read = read_wheel(wheel)
+        pinned, _ = read_pins(read.requirements)
+        gates = wheel / "sglang" / "srt" / "entrypoints" / "engine.py"
+        minimums = read_minimums(gates.read_text(encoding="utf-8"))
+        found.extend(pins({"pins": pinned, "minimums": minimums}, options, wrong=own))
+        if python is not None:
+            found.extend(flags(extract_flags(read, python, paths, preload), options, wrong=own))
+    return sorted((one for one in found if one.kind in kinds), key=lambda one: _ORDER.index(one.kind))
 
 
 def main() -> int:
@@ -196,8 +196,7 @@ def main() -> int:
     kinds = given.kind or _ORDER
     found = audit(given.wheel, given.engine_version, given.python, given.path, given.preload, kinds)
     for one in found:
-        if one.kind in kinds:
-            print(f"{one.kind:8} {one.place}: {one.detail}")
+        print(f"{one.kind:8} {one.place}: {one.detail}")
     counts = ", ".join(f"{sum(one.kind == kind for one in found)} {kind}" for kind in _ORDER if kind in kinds)
     print(f"{given.engine_version}: {counts}")
     return 1 if any(one.wrong for one in found) else 0

@@ -119,3 +119,34 @@ def test_pins_that_differ_are_told():
         ("flashinfer-python", "pin 0.7.1 became 0.7.2"),
         ("flashinfer-python", "minimum None became 0.7.2"),
     ]
+
+
+WHEEL = {
+    "sglang-9.9.9.dist-info/METADATA": "Version: 9.9.9\nRequires-Dist: flashinfer_python==9.9\n\nwords",
+    "sglang/srt/entrypoints/engine.py": 'assert_pkg_version("flashinfer_python", "9.9", "words")\n',
+    "sglang/srt/server_args.py": """
+class ServerArgs:
+    def check_server_args(self):
+        if self.dcp_size > 7:
+            raise ValueError("a guard that no version had")
+        assert (self.tp_size * self.pp_size) % self.nnodes == 0, "tp_size must be divisible by number"
+""",
+}
+
+
+def test_a_small_wheel_of_a_new_version_is_compared_with_the_rules(tmp_path):
+    for name, text in WHEEL.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    found = audit.audit(tmp_path, "9.9.9")
+    told = {kind: [one for one in found if one.kind == kind] for kind in ("gone", "pins", "new")}
+    assert any("no file srt/arg_groups" in one.detail for one in told["gone"])
+    assert all(one.wrong for one in told["gone"])
+    assert {"flashinfer-python"} < {one.place for one in told["pins"]}
+    # What a version that is not recorded needs is no mistake yet.
+    assert not any(one.wrong for one in told["pins"])
+    (new,) = told["new"]
+    assert new.place == "srt/server_args.py::ServerArgs.check_server_args::a-guard-that-no-version-had"
+    assert "reads dcp_size" in new.detail
+    assert not [one for one in audit.audit(tmp_path, "9.9.9", kinds=["pins"]) if one.kind != "pins"]
