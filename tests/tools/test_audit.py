@@ -129,7 +129,7 @@ class ServerArgs:
     def check_server_args(self):
         if self.dcp_size > 7:
             raise ValueError("a guard that no version had")
-        assert (self.tp_size * self.pp_size) % self.nnodes == 0, "tp_size must be divisible by number"
+        assert self.tp_size % self.nnodes == 0, "tp_size must be divisible by number of nodes"
 """,
 }
 
