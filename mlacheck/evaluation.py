@@ -181,8 +181,9 @@ class Evaluation:
         return "engine default"
 
     def unknown(self, outcome: Outcome) -> list[tuple[Step, tuple[str, ...]]]:
-        """List the rules that could not be decided, with the facts they wait for."""
-        return [(self.compiled.program.steps[index], needs) for index, needs in outcome.run.undecided]
+        """List the rules that could not be decided and are waited for, with the facts they wait for."""
+        waiting = ((self.compiled.program.steps[index], needs) for index, needs in outcome.run.undecided)
+        return [(step, needs) for step, needs in waiting if not step.known_only]
 
 
 def known_or_none(value: object) -> object:

@@ -170,6 +170,8 @@ class Line:
         self.facts.update(self.around.model_facts(prefix, model))
         if model is not None:
             self.origins[prefix] = model.origin
+            if prefix == "target.":
+                self.origins["given.weights_gib"] = self.origins["given.attention_gib"] = model.origin
             if model.assumption is not None:
                 self.assumptions.append(model.assumption)
         return model

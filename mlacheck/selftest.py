@@ -58,8 +58,9 @@ def _run(cases: Cases, engine: str, rule: str, place: str, row: TestRow, expecte
         case["model"] = cases.add_model(ModelConfig(ref=name, name=name, config=row.config, origin="the row"))
     elif row.model is not None:
         case["model"] = row.model
-    if row.gpu is not None:
-        case["gpu"] = row.gpu
+    for name in ("gpu", "gpu_count", "nodes"):
+        if getattr(row, name) is not None:
+            case[name] = getattr(row, name)
     case["flashinfer"] = row.flashinfer
     report = cases.report(case)
     fired = sorted({finding.id for finding in report.findings})

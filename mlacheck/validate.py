@@ -24,6 +24,7 @@ from mlacheck.frozen import replace
 from mlacheck.launch.quoting import quote
 from mlacheck.line import Line, Options, world_fact
 from mlacheck.probes.config import first_value
+from mlacheck.probes.weights import least_weights
 from mlacheck.refusal import refusal_findings
 from mlacheck.ruleset.machine import show
 
@@ -70,10 +71,21 @@ class Checker:
             facts = self._model_facts[key] = {f"{prefix}known": model is not None}
             if model is not None and model.files is not None and f"{prefix}files" in self.facts:
                 facts[f"{prefix}files"] = model.files
+            if prefix == "target.":
+                facts |= self._weight_facts(model)
             for name, declared in self.compiled.program.declarations.items():
                 if model is not None and declared.config and name.startswith(prefix):
                     facts[name] = first_value(model.config, declared.config, declared.type)
         return facts
+
+    def _weight_facts(self, model: ModelConfig | None) -> dict[str, object]:
+        """Give the lower bounds of the weights; None where there is none, and nothing is compared."""
+        least = None if model is None else least_weights(model.config, model.least_files_gib)
+        facts = {
+            "given.weights_gib": None if least is None else round(least.total, 2),
+            "given.attention_gib": None if least is None else round(least.attention, 2),
+        }
+        return {name: value for name, value in facts.items() if name in self.facts}
 
 
 class _Check:

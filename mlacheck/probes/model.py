@@ -25,6 +25,9 @@ _HUB_ID: Final = re.compile(r"(?:[\w.-]+/)?[\w.-]+", re.ASCII)
 _COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _SHOWN: Final = 200
+_DERIVED: Final = 0.9
+_PART: Final = re.compile(r"model-\d+-of-\d+\.safetensors", re.ASCII)
+_WHOLE: Final = re.compile(r"model\.safetensors", re.ASCII)
 
 
 @frozen
@@ -60,6 +63,13 @@ class ModelConfig:
         if self.certainty == "plausible":
             said.append(f"the config of {self.name} is derived, not read ({self.source})")
         return "; ".join(said) or None
+
+    @property
+    def least_files_gib(self) -> float | None:
+        """Give what the files take at the least: a size that nobody read may be too large."""
+        if self.weights_gib is None:
+            return None
+        return self.weights_gib * (_DERIVED if self.certainty == "plausible" else 1)
 
     @property
     def hf_quant_config(self) -> Mapping[str, Any] | None:
@@ -173,12 +183,17 @@ def _is_there(file: Path) -> bool:
 
 
 def _weights(folder: Path) -> float | None:
-    """Sum the sizes of the safetensors files of a folder, in GiB."""
+    """Sum the sizes of the safetensors files that an engine would load of a folder, in GiB."""
     try:
-        sizes = [file.stat().st_size for file in folder.glob("*.safetensors") if file.is_file()]
+        sizes = {file.name: file.stat().st_size for file in folder.glob("*.safetensors") if file.is_file()}
     except OSError:
         return None
-    return sum(sizes) / 1024**3 if sizes else None
+    # A folder may hold the same weights twice: `consolidated` ones, or one file beside the parts.
+    for pattern in (_PART, _WHOLE):
+        chosen = [size for name, size in sizes.items() if pattern.fullmatch(name)]
+        if chosen:
+            return sum(chosen) / 1024**3
+    return None
 
 
 def _cached_config(ref: str, hub: Path, revision: str) -> Path | None:

@@ -117,13 +117,13 @@ class Target:
         return None if self.version.value is None else str(self.version.value)
 
     def facts(self) -> dict[str, object]:
-        """Give the facts that rules read: gpu.*, version.*, flashinfer.*."""
+        """Give the facts that rules read: gpu.*, version.*, flashinfer.*, given.*."""
         # Rules are selected by the recorded version, so conditions must see that one too.
         engine = Version(self.rules_version) if self.rules_version else self.version.value
         facts: dict[str, object] = {f"version.{self.engine}": UNKNOWN if engine is None else engine}
         facts["version.flashinfer"] = self.flashinfer.value
         facts |= {f"version.{name}": package.value for name, package in self.packages.items()}
-        return facts | self._gpu_facts() | self._flashinfer_facts()
+        return facts | self._gpu_facts() | self._flashinfer_facts() | self._given_facts()
 
     @property
     def origins(self) -> dict[str, str]:
@@ -131,7 +131,9 @@ class Target:
         origins = {f"version.{name}": package.origin for name, package in self.packages.items()}
         origins |= dict.fromkeys(self._gpu_facts(), self.gpu.origin)
         origins |= dict.fromkeys(self._flashinfer_facts(), self.flashinfer.origin)
-        origins["gpu.count"] = self.gpu_count.origin
+        origins["gpu.count"] = origins["given.gpus"] = self.gpu_count.origin
+        origins["given.nodes"] = self.nodes.origin
+        origins["given.card_gib"] = self.gpu.origin
         origins["version.flashinfer"] = self.flashinfer.origin
         judged = f", judged as {self.rules_version}" if self.extrapolated and self.rules_version else ""
         origins[f"version.{self.engine}"] = self.version.origin + judged
@@ -171,6 +173,16 @@ class Target:
             "gpu.mnnvl": UNKNOWN if gpu.mnnvl is None else gpu.mnnvl,
             "gpu.vendor": gpu.vendor,
             "gpu.count": self.gpu_count.value,
+        }
+
+    def _given_facts(self) -> dict[str, object]:
+        """Give what rules compare a line's needs with; None is not known, and nothing is compared."""
+        gpu = self.gpu.value
+        memory = gpu.memory_gib if isinstance(gpu, Gpu) and gpu.vendor != "none" else None
+        return {
+            "given.gpus": self.gpu_count.value if is_known(self.gpu_count.value) else None,
+            "given.nodes": self.nodes.value if is_known(self.nodes.value) else None,
+            "given.card_gib": None if memory is None else round(memory, 2),
         }
 
     def _flashinfer_facts(self) -> dict[str, object]:

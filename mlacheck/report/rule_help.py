@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from mlacheck.finding import Finding
 
 _BITES: Final = {
-    "first-decode": "The engine starts, then fails at graph capture or the first decode.",
+    "first-decode": "The engine takes the line, then fails: loading, at graph capture or the first decode.",
     "silent": "The engine starts, decodes wrongly and says nothing.",
     "input": "This is about the input of mlacheck, not about the engine.",
 }

@@ -41,7 +41,7 @@ _ONE_OF: Final = "one of "
 _MOST_NAMES: Final = 4
 _STOPS: Final = "the engine stops here"
 _LATER: Final = {
-    "first-decode": "the engine starts, then fails at graph capture or the first decode",
+    "first-decode": "the engine takes the line, then fails: loading, at graph capture or the first decode",
     "silent": "the engine starts and says nothing",
 }
 

@@ -403,6 +403,7 @@ class _Builder:
             source=self._source(rule.source, source, path),
             explain=rule.explain,
             confirm=rule.confirm,
+            known_only=rule.known_only,
             evidence=tuple(rule.evidence),
             remedies=tuple(kept),
             file=source.name,

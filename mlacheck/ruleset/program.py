@@ -43,6 +43,7 @@ class Step:
     source: str = ""
     explain: str = ""
     confirm: str = ""
+    known_only: bool = False  # without the values that it asks for it keeps still
     evidence: tuple[str, ...] = ()
     remedies: tuple[dict[str, Any], ...] = ()
     file: str = ""

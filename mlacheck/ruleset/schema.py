@@ -88,6 +88,8 @@ class TestRow(Strict):
         default=None, description="config.json of a model that the catalogue lacks"
     )
     gpu: str | None = None
+    gpu_count: int | None = Field(default=None, description="GPUs of one node")
+    nodes: int | None = None
     flashinfer: str | None = Field(
         default="pin", description="`pin`: what the engine version pins; null: not installed"
     )
@@ -133,6 +135,9 @@ class FindRule(Strict):
     engine_says: str | list[str] | None = None
     crash: bool = Field(
         default=False, description="the words are Python's or a library's; no guard of the engine's"
+    )
+    known_only: bool = Field(
+        default=False, description="a value that the line does not settle is not waited for"
     )
     remedies: list[RemedyRule] = []
     source: SourceReference | list[SourceReference] | None = None

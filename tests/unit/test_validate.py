@@ -228,7 +228,7 @@ def test_every_corrected_line_has_no_error_when_it_is_checked_again(version):
 
 def test_a_corrected_line_keeps_everything_else():
     text = (
-        "CUDA_VISIBLE_DEVICES=0,1 python3 -m sglang.launch_server "
+        "CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7 python3 -m sglang.launch_server "
         f"{DEEPSEEK} --dcp-size 8 --attention-backend trtllm_mla --speculative-algorithm EAGLE "
         "--served-model-name 'my model' 2>&1 | tee log"
     )
@@ -238,7 +238,7 @@ def test_a_corrected_line_keeps_everything_else():
     ]
     assert commands
     for command in commands:
-        assert command.startswith("CUDA_VISIBLE_DEVICES=0,1 python3 -m sglang.launch_server")
+        assert command.startswith("CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7 python3 -m sglang.launch_server")
         assert "--served-model-name 'my model'" in command
         assert command.endswith("2>&1 | tee log")
 
@@ -331,3 +331,21 @@ def test_gpus_on_a_machine_without_gpus():
     )
     assert report.verdict == "error"
     assert report.findings[0].id == "MLA540"
+
+
+def test_some_rules_do_not_wait_for_values_that_the_line_does_not_settle():
+    model = "python -m sglang.launch_server --model-path Qwen/Qwen3-8B"
+    line = model + ' --node-rank "{}" --mem-fraction-static "{}"'
+    waiting = check(line.format("$RANK", "$FRACTION"))
+    assert not waiting.findings
+    assert not waiting.undecided
+    found = check(line.format(1, 85))
+    assert [finding.id for finding in found.findings] == ["MLA890", "MLA892"]
+
+
+def test_gpus_and_nodes_given_are_compared_with_the_ranks():
+    line = "python -m sglang.launch_server --model-path Qwen/Qwen3-8B --tp-size 8"
+    assert check(line).verdict == "ok"
+    few = check(f"CUDA_VISIBLE_DEVICES=0,1 {line}")
+    assert [finding.id for finding in few.findings] == ["MLA884"]
+    assert "given.gpus = 2 (CUDA_VISIBLE_DEVICES)" in few.findings[0].because

@@ -71,7 +71,8 @@ def test_a_config_file(tmp_path: Path) -> None:
 def test_a_folder_with_weights_and_modelopt_quantization(tmp_path: Path) -> None:
     write(tmp_path / "m" / "config.json", {**CONFIG, "auto_map": {"AutoConfig": "configuration_x.X"}})
     write(tmp_path / "m" / "hf_quant_config.json", {"quantization": {"quant_algo": "NVFP4"}})
-    for name in ("a", "b"):
+    # `consolidated` is the same again.
+    for name in ("model-1-of-2", "model-2-of-2", "consolidated"):
         with (tmp_path / "m" / f"{name}.safetensors").open("wb") as stream:
             stream.truncate(2**29)  # sparse
     model = found(tmp_path / "m", tmp_path)
