@@ -149,7 +149,7 @@ def _by_line(text: str | None, words: Sequence[str], given: dict[str, Any]) -> t
     flags = TargetFlags(
         engine_version=given["engine_version"],
         flashinfer=given["flashinfer"],
-        gpu=given["gpu"],
+        gpu=given["gpu"] or _gpu_here(),
         gpu_count=given["gpu_count"],
         nodes=given["nodes"],
     )
@@ -167,6 +167,17 @@ def _by_line(text: str | None, words: Sequence[str], given: dict[str, Any]) -> t
         report = session.check(launch, result.problems)
         reports += measured(report, session.model_of(report), overrides)
     return tuple(reports)
+
+
+def _gpu_here() -> str | None:
+    """Name this machine's GPU, on which the kernel will run unless another one is asked about."""
+    from mlacheck.probes.gpu import probe_gpus  # only where no GPU is named
+
+    seen = probe_gpus().gpu
+    if not seen.sm:
+        return None
+    _progress(f"the GPU is this machine's: {seen.name}")
+    return seen.key or f"sm{seen.sm}"
 
 
 def measured(

@@ -111,7 +111,12 @@ class _Page:
         if not self.quiet:
             yield from self._silenced()
             yield from self._boundary()
+        outcome = None
         for row in report.decode:
+            # Rows of one kernel stand together.
+            if (row.get("backend"), row.get("outcome")) != outcome:
+                outcome = (row.get("backend"), row.get("outcome"))
+                yield from self._text(f"decode on {outcome[0]}: {outcome[1]}", "  ", "bold")
             yield from self._decode_row(row)
         yield _line("")
 
@@ -249,12 +254,16 @@ class _Page:
 
     def _decode_row(self, row: Mapping[str, object]) -> Iterator[Line]:
         style = {"passes": "green", "fails": "red", "wrong": "bold red"}.get(str(row.get("state")), "yellow")
-        parts = [f"decode: {row.get('name')}: {row.get('state')}"]
+        parts = [f"{row.get('name')}: {row.get('state')}"]
         if row.get("measured") is not None:
-            parts.append(f"measured {row['measured']}, limit {row.get('limit')}")
+            parts.append(f"measured {_number(row['measured'])}, limit {_number(row.get('limit'))}")
         if row.get("detail"):
             parts.append(str(row["detail"]))
-        yield from self._text("; ".join(parts), "  ", style)
+        yield from self._text("; ".join(parts), "    ", style)
+
+
+def _number(value: object) -> str:
+    return f"{value:.2g}" if isinstance(value, float) else str(value)
 
 
 def _line(text: str, style: str = "") -> Line:

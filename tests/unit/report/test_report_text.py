@@ -158,13 +158,15 @@ def test_verbose_shows_every_value_and_what_would_confirm_a_finding():
 
 
 def test_decode_rows_stand_below():
+    kernel = {"backend": "flashinfer", "outcome": "kernel wrong: merged"}
     rows = (
-        {"name": "runs", "state": "passes"},
-        {"name": "merged", "state": "wrong", "measured": 0.13, "limit": 0.01, "detail": "base e"},
+        {"name": "runs", "state": "passes", **kernel},
+        {"name": "merged", "state": "wrong", "measured": 0.1299, "limit": 0.01, "detail": "base e", **kernel},
     )
     text = written(made(decode=rows))
-    assert "decode: runs: passes" in text
-    assert "decode: merged: wrong; measured 0.13, limit 0.01; base e" in text
+    assert text.count("  decode on flashinfer: kernel wrong: merged\n") == 1
+    assert "    runs: passes\n" in text
+    assert "    merged: wrong; measured 0.13, limit 0.01; base e\n" in text
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
