@@ -31,7 +31,7 @@ class CompileRules(BuildHookInterface[Any]):
         files = {
             f"{module_name('sglang', one)}.py": generate("sglang", one) for one in recorded_versions("sglang")
         }
-        engine = ("sglang/spellings.yaml", "sglang/remedies.yaml", "decode/sglang.yaml")
+        engine = ("sglang/spellings.yaml", "sglang/remedies.yaml", "sglang/matrix.yaml", "decode/sglang.yaml")
         data = ("gpus.yaml", "flashinfer/watched.yaml", *engine, *self._models())
         for name in data:
             files[compiled_name(*name.split("/"))] = json.dumps(parse_yaml(rules_root() / name))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from mlacheck.finding import Location, Problem, judged
 from mlacheck.frozen import replace
-from mlacheck.line import Options
+from mlacheck.line import Line, Options
+from mlacheck.probes.engine import recorded_versions
 from mlacheck.probes.model import ModelConfig, ModelProblem, find_model
 from mlacheck.probes.target import LaunchHints, TargetFlags, resolve_target
 from mlacheck.ruleset.load import load_extended, load_program
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from mlacheck.finding import Report
     from mlacheck.launch.command import LaunchCommand, LaunchProblem
     from mlacheck.probes.machine import Machine
+    from mlacheck.remedies.advice import Solution
 
 
 @dataclass
@@ -44,18 +46,29 @@ class Session:
         self, command: LaunchCommand, problems: Iterable[LaunchProblem] = (), *, id_: object = None
     ) -> Report:
         """Check one command; `problems` of the text it came from go into its report."""
-        profile = self.profile_of(command.source.file)
-        options = Options(self.model, self.env, self.remedies, self.model_beside)
-        if profile is not None:
-            model = self.model or profile.model
-            options = replace(options, model=model, env={**profile.env, **self.env})
-        report = self.checker(command).check(command, options, id_=id_)
+        report = self.checker(command).check(command, self._options(command), id_=id_)
         problems = tuple(problems)
         told = [Problem(one.kind, one.message, one.hint, Location(one.line, one.column)) for one in problems]
         if any(one.level == "error" for one in problems):
             # Part of the text was not understood, so what was checked may not be what will run.
             report = judged(replace(report, unsure=True))
         return replace(report, problems=(*told, *report.problems)) if told else report
+
+    def solutions(self, command: LaunchCommand) -> tuple[Solution, ...]:
+        """Give corrected lines for one command, the one that keeps most first."""
+        from mlacheck.remedies.advice import Advice  # only for a line with an error
+
+        return Advice(Line(self.checker(command), command, self._options(command))).solutions
+
+    def _options(self, command: LaunchCommand) -> Options:
+        profile = self.profile_of(command.source.file)
+        model = self.model or (profile.model if profile else None)
+        return Options(model, self.env_of(command.source.file), self.remedies, self.model_beside)
+
+    @staticmethod
+    def has_rules(command: LaunchCommand) -> bool:
+        """Tell whether commands of this engine can be checked."""
+        return bool(recorded_versions(command.engine))
 
     def checker(self, command: LaunchCommand) -> Checker:
         """Give what checks commands of this engine with these hints about its target."""

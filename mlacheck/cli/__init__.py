@@ -35,7 +35,12 @@ class _Lazy(click.Group):
 
     modules = {  # noqa: RUF012 - a constant table
         "validate": "check launch lines before a GPU is booked",
+        "fix": "correct launch lines in the files that hold them",
         "decode-check": "run the decode of a launch line and compare it with float64",
+        "matrix": "show which combinations of backend, DCP, speculation and KV dtype work",
+        "compare": "say what another engine version changes for a launch line",
+        "diagnose": "name the rules behind the errors of a server log",
+        "explain": "explain a rule: what, why, versions, a bad and a good line",
         "probe": "show what this machine has: engines, FlashInfer, GPUs",
         "rules": "list, show and test the rules",
     }

@@ -14,6 +14,7 @@ from mlacheck.cli.decode_check import override_options
 from mlacheck.cli.options import parse_env, target_options
 from mlacheck.cli.output import OutputError, output_options, pair, write_reports
 from mlacheck.cli.silence import silence_options, silence_reports
+from mlacheck.cli.targets import refuse_target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -172,7 +173,7 @@ def _files(pairs: list[tuple[str, str]], given: dict[str, Any]) -> int:
         return codes.USAGE
     session = _session(given)
     measured = _Measured(session, given)
-    reports = check(session, given, _refuse_target, measured)
+    reports = check(session, given, refuse_target, measured)
     code = _told(reports, pairs, given, ran=measured.ran)
     if missing:
         return codes.USAGE
@@ -312,25 +313,9 @@ def _reports(result: LaunchResult, given: dict[str, Any]) -> tuple[list[Report],
             raise codes.InputError(
                 f"{launch.entry}: there are no rules for {launch.engine}, only for {known}"
             )
-        _refuse_target(session, launch)
+        refuse_target(session, launch)
         reports.append(measured(launch, session.check(launch, result.problems)))
     return reports, measured.ran
-
-
-def _refuse_target(session: Session, launch: LaunchCommand) -> None:
-    """Refuse a target or model that a flag or the configuration names and that cannot be read."""
-    profile = session.profile_of(launch.source.file)
-    path = session.settings.path if session.settings else None
-    wrong = [(one.origin, f"{one.message}; {one.hint}") for one in session.checker(launch).target.problems]
-    model = session.named_model(launch)
-    if model is not None:
-        origin = "--model" if session.model or not profile else f"profile {profile.name}".strip()
-        wrong.append((origin, f"{model.message}; {model.hint}"))
-    if wrong:
-        where = [f"{origin} of {path}" if origin[:2] != "--" and path else origin for origin, _ in wrong]
-        raise codes.InputError(
-            "\n".join(f"{place}: {said}" for place, (_, said) in zip(where, wrong, strict=True))
-        )
 
 
 def _overrides(given: dict[str, Any]) -> Overrides:

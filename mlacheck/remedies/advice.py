@@ -12,7 +12,7 @@ from mlacheck.remedies.candidates import Candidates
 from mlacheck.remedies.cost import Costs
 from mlacheck.remedies.preference import preferences
 from mlacheck.remedies.repair import repairs
-from mlacheck.remedies.search import MOST_CHANGES, Search
+from mlacheck.remedies.search import MOST_CHANGES, Search, warnings
 from mlacheck.remedies.write import write_edit
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ _MOST_LINES: Final = 3
 _MOST_REPAIRS: Final = 4
 # How bad it is to leave out a flag that the engine does not read.
 _DROPPED: Final = 5.0
+# How much worse the next of several things is that a misspelt word may mean.
+_FARTHER: Final = 20.0
 # How bad it is when a line passes on some of the GPUs that it may run on only.
 _PARTLY: Final = 100.0
 
@@ -54,8 +56,10 @@ class Advice:
         """Give up to three corrected lines, the one that keeps most first."""
         found = [solution for repair, line in self._readable() for solution in self._solve(repair, line)]
         found.sort(key=lambda solution: solution.loss)
-        distinct = {solution.line or solution.text: solution for solution in reversed(found)}
-        return tuple(sorted(distinct.values(), key=lambda solution: solution.loss))[:_MOST_LINES]
+        distinct: dict[str, Solution] = {}
+        for solution in found:
+            distinct.setdefault(solution.line or solution.text, solution)
+        return tuple(distinct.values())[:_MOST_LINES]
 
     def _readable(self) -> Iterator[tuple[Repair | None, Line]]:
         """Yield lines that the engine's parser takes: this one, or the nearest ones."""
@@ -97,9 +101,11 @@ class Advice:
 
     def _loss(self, repair: Repair | None, edits: Edits, worlds: list[Evaluation]) -> float:
         well = [world for world in worlds if _passes(world, edits)]
-        costs = Costs(self.preferences, well[0].outcome())
-        total = costs.loss(edits, well[0].outcome(edits), 0) + _PARTLY * (len(worlds) - len(well))
+        before, after = well[0].outcome(), well[0].outcome(edits)
+        new = len(warnings(well[0], after) - warnings(well[0], before))
+        total = Costs(self.preferences, before).loss(edits, after, new) + _PARTLY * (len(worlds) - len(well))
         for change in repair.changes if repair else ():
+            total += _FARTHER * change.rank
             if change.drops is not None:
                 keep = self.preferences.keep(change.drops)
                 total += _DROPPED + (keep.weight if keep else 0)
@@ -128,7 +134,8 @@ class Advice:
             named = [next(iter(line.around.compiled.program.worlds[number].values())) for number in good]
             cost = "; ".join(filter(None, (f"passes on SM{', SM'.join(map(str, named))} only", cost)))
         told = "; ".join(filter(None, (repair.text if repair else "", text)))
-        return Solution(told, edited.command, None if beside else edited.text, dict(edits), cost, loss)
+        same = all(name.removeprefix("env.") in beside for name in edits) and repair is None
+        return Solution(told, edited.command, None if same else edited.text, dict(edits), cost, loss)
 
 
 def _passes(world: Evaluation, edits: Edits) -> bool:

@@ -54,7 +54,7 @@ def edit_command(
         if dest.startswith(_ENV):
             continue
         option = options[dest]
-        fresh = [] if value == UNSET or value is None else _written(option, value)
+        fresh = [] if value == UNSET or value is None else option_words(option, value)
         found = sorted(spans.get(dest, ()))
         for start, end in found:
             slots[start:end] = [[] for _ in range(start, end)]
@@ -96,7 +96,7 @@ def _string(line: str, live: Sequence[str]) -> str:
     return f'"{"".join(escaped)}"'
 
 
-def _written(option: Option, value: object) -> list[str]:
+def option_words(option: Option, value: object) -> list[str]:
     """Give the words that set an argument, none when leaving it out does."""
     if option.switch is not None or isinstance(value, bool):
         if value == (True if option.switch is None else option.switch):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Final
 
+from mlacheck.engines import ArgumentProblem
+from mlacheck.engines.spelling import suggest
 from mlacheck.frozen import frozen, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mlacheck.engines import ArgumentProblem
     from mlacheck.launch.command import LaunchCommand, Word
     from mlacheck.line import Line
 
@@ -28,6 +29,7 @@ class Change:
     words: tuple[str, ...]
     text: str
     drops: str | None = None  # the argument, or the flag, that the line then lacks
+    rank: int = 0  # how many readings of the word are closer
 
 
 @frozen
@@ -63,21 +65,32 @@ def _changes(line: Line, problem: ArgumentProblem) -> Iterator[Change]:
     given = " ".join(word.text for word in words[start:end])
     if problem.kind in {"unknown-flag", "ambiguous-flag"}:
         name, equals, value = words[at].text.partition("=")
-        for one in problem.suggestions:
+        for rank, one in enumerate(_likely(line, problem, name)):
             flag, _, fixed = one.partition(" ")
             if fixed or "=" in flag:
-                yield Change(start, end, tuple(one.split(" ")), f"write {one} for {given}")
+                yield Change(start, end, tuple(one.split(" ")), f"write {one} for {given}", None, rank)
             else:
-                yield Change(at, at + 1, (f"{flag}{equals}{value}",), f"write {flag} for {name}")
+                word = f"{flag}{equals}{value}"
+                yield Change(at, at + 1, (word,), f"write {flag} for {name}", None, rank)
     elif problem.kind == "invalid-choice":
-        for one in problem.suggestions:
+        for rank, one in enumerate(problem.suggestions):
             head = words[start].text.partition("=")[0]
             new = (f"{head}={one}",) if "=" in words[start].text else (words[start].text, one)
-            yield Change(start, end, new, f"set {problem.flag} {one}")
+            yield Change(start, end, new, f"set {problem.flag} {one}", None, rank)
     elif problem.kind == "unexpected-value":
         name = words[at].text.partition("=")[0]
         yield Change(at, at + 1, (name,), f"write {name} without a value")
     yield Change(start, end, (), f"drop {given}", problem.dest or words[at].text.partition("=")[0])
+
+
+def _likely(line: Line, problem: ArgumentProblem, name: str) -> Sequence[str]:
+    """Put what takes the place of an old flag before the others that its name is short for."""
+    if problem.kind != "ambiguous-flag":
+        return problem.suggestions
+    meant = suggest(
+        ArgumentProblem("unknown-flag", None, name, None, "", ""), line.around.grammar
+    ).suggestions
+    return sorted(problem.suggestions, key=lambda one: one not in meant)
 
 
 def _span(line: Line, problem: ArgumentProblem) -> tuple[int, int]:

@@ -40,7 +40,7 @@ class Search:
     def __init__(self, evaluation: Evaluation, candidates: Candidates, costs: Costs) -> None:
         self.evaluation, self.candidates, self.costs = evaluation, candidates, costs
         self.before = evaluation.outcome()
-        self.warned = self._warnings(self.before)
+        self.warned = warnings(evaluation, self.before)
         self.waited = {step for step, _ in self.before.run.undecided}
         self.found: list[tuple[float, Edits]] = []
         self.spent = 0
@@ -57,9 +57,7 @@ class Search:
         """Work through the cheapest sets first until enough was spent for what was found."""
         queue: list[tuple[float, int, Edits, int | None]] = [(0, 0, {}, None)]
         seen: set[frozenset[tuple[str, str]]] = set()
-        while queue and self.spent < (
-            most if not self.found else _GOOD if self.found[0][0] < _CHEAP else enough
-        ):
+        while queue and self.spent < self._allowed(enough, most):
             guess, _, edits, step = heapq.heappop(queue)
             if self.found and guess > self.found[0][0]:
                 return
@@ -117,7 +115,7 @@ class Search:
 
     def _add(self, edits: Edits, outcome: Outcome) -> None:
         if all(edits != known for _, known in self.found) and self._decided(outcome):
-            new = len(self._warnings(outcome) - self.warned)
+            new = len(warnings(self.evaluation, outcome) - self.warned)
             self.found.append((self.costs.loss(edits, outcome, new), edits))
             self.found.sort(key=lambda item: item[0])
 
@@ -130,21 +128,18 @@ class Search:
             for edits in self.candidates.any():
                 yield _UNRELATED, edits
 
-    def _warnings(self, outcome: Outcome) -> frozenset[int]:
-        return frozenset(hit.step for hit in outcome.run.hits if self.evaluation.step(hit).level == "warning")
-
     def _decided(self, outcome: Outcome) -> bool:
         """Refuse lines on which a rule waits that did not wait before: they may be worse."""
         steps = self.evaluation.compiled.program.steps
         return all(step in self.waited or steps[step].level != "error" for step, _ in outcome.run.undecided)
 
     def _distinct(self) -> list[Edits]:
+        """Keep the best of those that come to the same for the reader, whatever arguments they use for it."""
         kept: list[Edits] = []
         results: list[tuple[object, ...]] = []
-        names = [
-            *self.evaluation.compiled.program.resolved,
-            *{name for _, edits in self.found for name in edits},
-        ]
+        known = self.costs.preferences
+        names = [keep.fact for keep in known.keeps]
+        names += sorted({name for _, edits in self.found for name in edits if name not in known.levers})
         for _, edits in self.found:
             outcome = self.evaluation.outcome(edits)
             result = tuple(repr(outcome.run.value(name, outcome.facts)) for name in names)
@@ -152,3 +147,8 @@ class Search:
                 kept.append(edits)
                 results.append(result)
         return kept
+
+
+def warnings(evaluation: Evaluation, outcome: Outcome) -> frozenset[int]:
+    """Name the rules that warn."""
+    return frozenset(hit.step for hit in outcome.run.hits if evaluation.step(hit).level == "warning")

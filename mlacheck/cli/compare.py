@@ -1,0 +1,68 @@
+"""`mlacheck compare`: what another engine version changes for a launch line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mlacheck.cli import exit as codes
+from mlacheck.cli.configure import config_options
+from mlacheck.cli.options import target_options
+from mlacheck.cli.targets import make_session, refuse_target
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@click.command(
+    "compare",
+    epilog="Exit codes: 0 the line passes on NEW, 1 an error that OLD does not have, 2 bad usage, 3 no line.",
+)
+@click.argument("old")
+@click.argument("new")
+@click.option("--args", "text", metavar="TEXT", help="A launch command, or only its flags.")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
+@target_options
+@config_options
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(old: str, new: str, text: str | None, words: Sequence[str], format_: str, **given: Any) -> None:
+    """Compare a launch line under two versions: verdict, findings, resolved values, flags, defaults.
+
+    \b
+    mlacheck compare 0.5.17 0.5.23 --gpu b200 --args "sglang serve deepseek-ai/DeepSeek-V3 --tp 8"
+    """  # noqa: D301 - \b is click's mark for a paragraph kept as it is
+    if (text is None) == (not words):
+        raise click.UsageError("give exactly one of --args TEXT and -- COMMAND...")
+    if given["engine_version"]:
+        raise click.UsageError("the versions are the two arguments; leave --engine-version out")
+    from mlacheck.comparison import compare  # not needed for --help
+    from mlacheck.launch import parse_argv, parse_text  # same
+    from mlacheck.probes.engine import recorded_versions  # same
+    from mlacheck.report.comparison import text_lines, to_dict  # same
+    from mlacheck.report.layout import width_of  # same
+
+    engine = given["engine"]
+    known = recorded_versions(engine)
+    for version in (old, new):
+        if version not in known:
+            raise click.UsageError(f"{engine} {version} is not recorded; there are {', '.join(known)}")
+    result = parse_argv(list(words), default_engine=engine) if text is None else parse_text(text)
+    launches = [one for one in result.commands if one.engine == engine]
+    if len(launches) != 1:
+        click.echo(f"error: {len(launches)} launch commands found; compare takes one", err=True)
+        sys.exit(codes.NOTHING if not launches else codes.USAGE)
+    reports = []
+    for version in (old, new):
+        session = make_session(given, engine_version=version)
+        refuse_target(session, launches[0])
+        reports.append(session.check(launches[0], result.problems))
+    one = compare(launches[0], *reports)
+    if format_ == "json":
+        click.echo(json.dumps(to_dict(one), indent=2, default=str))
+    else:
+        click.echo("\n".join(text_lines(one, width_of(sys.stdout))))
+    worse = one.new.verdict == "error" and any(finding.level == "error" for finding in one.fresh)
+    sys.exit(codes.FINDINGS if worse or (one.new.verdict == "error" != one.old.verdict) else codes.OK)

@@ -1,0 +1,51 @@
+"""`mlacheck diagnose`: a log in, the rules behind its errors out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from mlacheck.cli import exit as codes
+from mlacheck.cli.configure import config_options
+from mlacheck.cli.options import target_options
+from mlacheck.cli.targets import make_session
+
+
+@click.command(
+    "diagnose", epilog="Exit codes: 1 a rule is behind an error, 2 bad usage, 3 nothing that the rules know."
+)
+@click.argument("log", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+@target_options
+@config_options
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(log: str, format_: str, **given: Any) -> None:
+    """Say which rule is behind the errors of a server log or traceback (- reads standard input).
+
+    The engine's version and its launch line are taken from the log where it prints them.
+
+    \b
+    mlacheck diagnose server.log
+    kubectl logs deploy/llm | mlacheck diagnose - --engine-version 0.5.18 --gpu b200
+    """  # noqa: D301 - \b is click's mark for a paragraph kept as it is
+    from mlacheck.diagnosis.diagnose import diagnose  # not needed for --help
+    from mlacheck.diagnosis.log import Log  # same
+    from mlacheck.report.diagnosis import text_lines, to_dict  # same
+    from mlacheck.report.layout import width_of  # same
+
+    read = Log(given["engine"])
+    try:
+        with click.open_file(log, encoding="utf-8", errors="replace") as lines:
+            read.read(lines)
+    except OSError as error:
+        click.echo(f"error: {log} cannot be read: {error.strerror}", err=True)
+        sys.exit(codes.USAGE)
+    session = make_session(given)
+    result = diagnose(read, session, given["engine_version"])
+    if format_ == "json":
+        click.echo(json.dumps(to_dict(result), indent=2))
+    else:
+        click.echo("\n".join(text_lines(result, width_of(sys.stdout))))
+    sys.exit(codes.FINDINGS if result.diagnoses else codes.NOTHING)

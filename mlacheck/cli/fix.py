@@ -1,0 +1,132 @@
+"""`mlacheck fix`: launch lines corrected in the files that hold them."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import stat
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mlacheck.cli import exit as codes
+from mlacheck.cli.configure import config_options
+from mlacheck.cli.options import target_options
+from mlacheck.cli.targets import make_session, refuse_target
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mlacheck.launch.command import Document
+    from mlacheck.mending import Mended
+    from mlacheck.session import Session
+
+
+@click.command(
+    "fix",
+    epilog="Exit codes: 0 nothing to mend (--write: or all mended), 1 errors that are to be mended or that "
+    "cannot be, 2 bad usage or a file that cannot be read or written, 3 no launch command found.",
+)
+@click.argument("files", nargs=-1, required=True, type=click.Path(allow_dash=True))
+@click.option("--diff/--write", "only_show", default=True, help="Show the change (default), or write it.")
+@target_options
+@config_options
+@click.option("--allow-empty", is_flag=True, help="Exit 0 when there is no launch command.")
+def command(files: Sequence[str], *, only_show: bool, allow_empty: bool, **given: Any) -> None:
+    """Correct launch lines in place: scripts, Dockerfiles, manifests, configuration.
+
+    Only the words that have to change are touched; each changed file is read and checked again first.
+
+    \b
+    mlacheck fix serve.sh --gpu b200 --engine-version 0.5.18
+    mlacheck fix deploy/*.yaml --write --gpu h200
+    """  # noqa: D301 - \b is click's mark for a paragraph kept as it is
+    from mlacheck.ruleset.error import RuleError  # not needed for --help
+
+    if "-" in files and not only_show:
+        raise click.UsageError("standard input cannot be written to; leave --write out")
+    session = make_session(given)
+    try:
+        found = [_file(file, session, given["engine"], only_show=only_show) for file in files]
+    except RuleError as error:
+        raise codes.InputError(str(error)) from error
+    if codes.USAGE in found:
+        sys.exit(codes.USAGE)
+    if codes.FINDINGS in found:
+        sys.exit(codes.FINDINGS)
+    empty = all(one == codes.NOTHING for one in found)
+    sys.exit(codes.NOTHING if empty and not allow_empty else codes.OK)
+
+
+def _file(file: str, session: Session, engine: str, *, only_show: bool) -> int:
+    from mlacheck.launch.file.read import read_bytes, read_document  # not needed for --help
+    from mlacheck.mending import mend  # same
+
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        click.echo(f"error: {file} cannot be read: {error.strerror}", err=True)
+        return codes.USAGE
+    result = read_bytes(data, file, engine=engine)
+    document = result.document
+    for launch in result.commands:
+        if session.has_rules(launch):
+            refuse_target(session, launch)
+    mended = mend(document, session, lambda text: read_document(text, engine=engine))
+    _tell(file, mended, "can be mended" if only_show else "mended")
+    if mended.unread:
+        return codes.USAGE
+    if not mended.commands:
+        return codes.NOTHING
+    changed = mended.document.text != document.text
+    if changed and only_show:
+        _show(file, document, mended.document)
+    elif changed:
+        try:
+            _write(Path(file), data, _bytes(mended.document))
+        except OSError as error:
+            click.echo(f"error: {file} cannot be written: {error.strerror or error}", err=True)
+            return codes.USAGE
+    left = any(not note.mended for note in mended.notes)
+    return codes.FINDINGS if left or (changed and only_show) else codes.OK
+
+
+def _tell(file: str, mended: Mended, done: str) -> None:
+    for problem in mended.unread:
+        click.echo(f"{file}: {problem}; nothing is changed", err=True)
+    for note in mended.notes:
+        what = done if note.mended else "not mended"
+        click.echo(f"{file}:{note.line}: {', '.join(note.errors)} {what}: {note.text}", err=True)
+
+
+def _show(file: str, old: Document, new: Document) -> None:
+    name = file.removeprefix("./").lstrip("/")
+    before, after = (one.text.splitlines(keepends=True) for one in (old, new))
+    for line in difflib.unified_diff(before, after, f"a/{name}", f"b/{name}"):
+        click.echo(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n", nl=False)
+
+
+def _bytes(document: Document) -> bytes:
+    return document.bom + document.text.encode(document.encoding)
+
+
+def _write(path: Path, before: bytes, after: bytes) -> None:
+    """Put the new file in the place of the old one in one step, with its permissions."""
+    path = path.resolve()  # a link stays one
+    if path.read_bytes() != before:
+        raise OSError("it was changed meanwhile")
+    mode = stat.S_IMODE(path.stat().st_mode)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(after)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(name).chmod(mode)
+        Path(name).replace(path)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,59 @@
+"""What commands check against: a session from flags and configuration, and targets that cannot be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mlacheck.cli import exit as codes
+from mlacheck.cli.configure import load_settings
+from mlacheck.cli.options import parse_env
+
+if TYPE_CHECKING:
+    from mlacheck.launch.command import LaunchCommand
+    from mlacheck.session import Session
+
+
+def make_session(given: dict[str, Any], *, engine_version: str | None = None, **more: Any) -> Session:
+    """Make the session that the flags and the configuration ask for."""
+    from mlacheck.config import ConfigError  # not needed for --help
+    from mlacheck.probes.target import TargetFlags  # same
+    from mlacheck.session import Session  # same
+
+    try:
+        settings = load_settings(given["config_file"], no_config=given["no_config"])
+        profile = None if given["profile"] is None else settings.named(given["profile"])
+    except ConfigError as error:
+        raise codes.InputError(str(error)) from error
+    flags = TargetFlags(
+        engine_version=engine_version or given["engine_version"],
+        flashinfer=given["flashinfer"],
+        gpu=given["gpu"],
+        gpu_count=given["gpu_count"],
+        nodes=given["nodes"],
+    )
+    return Session(
+        flags,
+        model=given["model"],
+        env=parse_env(given["env"]),
+        extra_rules=tuple(map(Path, settings.rules)),
+        settings=settings,
+        profile=profile,
+        **more,
+    )
+
+
+def refuse_target(session: Session, launch: LaunchCommand) -> None:
+    """Refuse a target or model that a flag or the configuration names and that cannot be read."""
+    profile = session.profile_of(launch.source.file)
+    path = session.settings.path if session.settings else None
+    wrong = [(one.origin, f"{one.message}; {one.hint}") for one in session.checker(launch).target.problems]
+    model = session.named_model(launch)
+    if model is not None:
+        origin = "--model" if session.model or not profile else f"profile {profile.name}".strip()
+        wrong.append((origin, f"{model.message}; {model.hint}"))
+    if wrong:
+        where = [f"{origin} of {path}" if origin[:2] != "--" and path else origin for origin, _ in wrong]
+        raise codes.InputError(
+            "\n".join(f"{place}: {said}" for place, (_, said) in zip(where, wrong, strict=True))
+        )

@@ -1,0 +1,186 @@
+"""Puts what a log holds together: the rules behind its errors, the version, and the line corrected."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Final
+
+from mlacheck.builtin import PARSER
+from mlacheck.engines import ArgumentProblem, Grammar
+from mlacheck.engines.spelling import suggest
+from mlacheck.frozen import frozen, replace
+from mlacheck.launch import parse_text
+from mlacheck.launch.command import LaunchCommand, Word
+from mlacheck.probes.engine import recorded_versions
+from mlacheck.remedies.edit import option_words
+from mlacheck.remedies.words import words_of_remedy
+from mlacheck.ruleset.load import load_program
+
+if TYPE_CHECKING:
+    from mlacheck.diagnosis.log import Log, Sighting
+    from mlacheck.diagnosis.phrases import Candidate
+    from mlacheck.finding import Report
+    from mlacheck.session import Session
+
+_LAUNCHER: Final = ("python", "-m", "sglang.launch_server")
+
+
+@frozen
+class Rule:
+    """A rule that an error may come from."""
+
+    id: str
+    slug: str
+    title: str
+    level: str
+    phase: str
+    versions: tuple[str, ...]
+    source: str
+    remedies: tuple[str, ...]
+    confirmed: bool = False  # the rule fires on the launch line of the log
+
+
+@frozen
+class Diagnosis:
+    """One error of a log, how often it was said, and the rules it may come from."""
+
+    line: int
+    said: str
+    count: int
+    place: str | None
+    rules: tuple[Rule, ...]
+    note: str = ""
+
+
+@frozen
+class Result:
+    """What there is to say of a log."""
+
+    lines: int
+    engine: str
+    version: str | None
+    version_from: str
+    command: str | None
+    command_from: str
+    diagnoses: tuple[Diagnosis, ...]
+    report: Report | None = None
+
+
+def diagnose(log: Log, session: Session, version: str | None = None) -> Result:
+    """Name the rules; `version` is what the caller says of the engine."""
+    told, origin = _version(log, version)
+    command, command_from = _command(log, told)
+    report = None
+    if command is not None and told is not None:
+        flags = replace(session.flags, engine_version=told)
+        session.flags = flags
+        report = session.check(command)
+    fired = {finding.id for finding in report.findings} if report else set()
+    diagnoses = []
+    for key, sighting in log.sightings.items():
+        diagnoses.append(_diagnosis(log, sighting, log.counts[key], told, fired))
+    return Result(
+        lines=log.lines,
+        engine=log.engine,
+        version=told,
+        version_from=origin,
+        command=command.text if command else None,
+        command_from=command_from,
+        diagnoses=tuple(diagnoses),
+        report=report,
+    )
+
+
+def _version(log: Log, version: str | None) -> tuple[str | None, str]:
+    if version is not None:
+        return version, "--engine-version"
+    if len(log.versions) == 1:
+        return next(iter(log.versions)), "the log names it"
+    if log.arguments:
+        # Each version has its own set of arguments.
+        names = set(log.arguments)
+        known = recorded_versions(log.engine)
+        differ = {one: len(names ^ set(Grammar.load(log.engine, one).defaults)) for one in known}
+        best = min(differ.values())
+        closest = [one for one in known if differ[one] == best]
+        if len(closest) == 1:
+            return closest[0], "the arguments that the log prints are this version's"
+    if log.versions:
+        return None, f"the log names {', '.join(log.versions)}"
+    return None, "not told: --engine-version V narrows the rules"
+
+
+def _command(log: Log, version: str | None) -> tuple[LaunchCommand | None, str]:
+    for text in log.launches:
+        start = min(at for at in map(text.find, ("python", "sglang", "docker", "srun")) if at >= 0)
+        found = [one for one in parse_text(text[start:]).commands if one.engine == log.engine]
+        if found:
+            return found[0], "the log shows it"
+    if log.arguments is None or version not in recorded_versions(log.engine):
+        return None, ""
+    grammar = Grammar.load(log.engine, str(version))
+    reads = load_program(log.engine, str(version)).program.reads | {"model_path"}
+    words: list[str] = []
+    for name, value in log.arguments.items():
+        option = grammar.options.get(name)
+        if option is None or name not in reads or value is None or value == grammar.defaults.get(name):
+            continue
+        if option.deprecated is None and option.message is None:
+            words += option_words(option, value)
+    text = " ".join([*_LAUNCHER, *map(shlex.quote, words)])
+    command = LaunchCommand(log.engine, _LAUNCHER[-1], tuple(map(Word, words)), prefix=_LAUNCHER, text=text)
+    return command, "made from the arguments that the log prints"
+
+
+def _diagnosis(log: Log, sighting: Sighting, count: int, version: str | None, fired: set[str]) -> Diagnosis:
+    if sighting.parser is not None:
+        return _refused(log, sighting, count, version)
+    merged: dict[str, Candidate] = {}
+    for one in sighting.candidates:
+        id_ = one.step.id or one.step.slug
+        earlier = merged.get(id_)
+        versions = dict.fromkeys((*(earlier.versions if earlier else ()), *one.versions))
+        merged[id_] = replace(one, versions=tuple(versions))
+    candidates = list(merged.values())
+    # What the version rules out goes, what fires on the line of the log stays, unless nothing would be left.
+    candidates = [one for one in candidates if version in one.versions] or candidates
+    candidates = [one for one in candidates if one.step.id in fired] or candidates
+    rules = tuple(_rule(log.engine, one, one.step.id in fired) for one in candidates)
+    note = ""
+    if len(rules) > 1:
+        note = "the words do not decide between these rules"
+    elif version in recorded_versions(log.engine) and version not in candidates[0].versions:
+        note = f"sglang {version} is not known to say this"
+    return Diagnosis(sighting.line, sighting.text, count, sighting.place, rules, note)
+
+
+def _rule(engine: str, candidate: Candidate, confirmed: bool) -> Rule:
+    step = candidate.step
+    return Rule(
+        id=step.id or step.slug,
+        slug=step.slug,
+        title=step.title,
+        level=step.level or "error",
+        phase=step.phase,
+        versions=candidate.versions,
+        source=step.source,
+        remedies=tuple(words_of_remedy(engine, one, candidate.versions) for one in step.remedies),
+        confirmed=confirmed,
+    )
+
+
+def _refused(log: Log, sighting: Sighting, count: int, version: str | None) -> Diagnosis:
+    kind = sighting.parser or ""
+    builtin = PARSER[kind]
+    note, remedies = "", []
+    if version in recorded_versions(log.engine):
+        grammar = Grammar.load(log.engine, str(version))
+        option = grammar.flags.get(sighting.flag or "")
+        problem = ArgumentProblem(
+            kind, None, sighting.token, option.dest if option else None, "", "", flag=sighting.flag
+        )
+        problem = suggest(problem, grammar) if option or kind == "unknown-flag" else problem
+        remedies = [f"did you mean {one}?" for one in problem.suggestions]
+        note = problem.note
+    rule = Rule(builtin.id, builtin.slug, builtin.title, "error", "argparse", (), "", tuple(remedies))
+    return Diagnosis(sighting.line, sighting.text, count, None, (rule,), note)

@@ -1,0 +1,222 @@
+"""Reads a log line by line: errors that rules know, versions, launch lines and printed arguments."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from mlacheck.diagnosis.phrases import flat, phrases, places_of
+from mlacheck.frozen import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mlacheck.diagnosis.phrases import Candidate, Phrases
+
+# A message may be broken over a few lines; a longer line than this holds no message that rules know.
+_WINDOW: Final = 4
+_LONGEST: Final = 20_000
+_MOST_LAUNCHES: Final = 4
+_FRAME: Final = re.compile(r'File "(?P<file>[^"]+)", line \d+, in (?P<function>\S+)')
+_RAISED: Final = re.compile(r"\b(?P<type>[A-Z]\w*(?:Error|Exception)|Exception)\b(?::|$)")
+_VERSION: Final = re.compile(
+    r"\bsglang(?:_|-|==|:|\s)\s*(?:version\b)?[\s:=]*v?(?P<version>\d+\.\d+\.\d+(?:\.?(?:post|rc|dev)\d+)?)",
+    re.IGNORECASE,
+)
+_ARGUMENTS: Final = re.compile(r"server_args=(?=ServerArgs\(|\{)")
+_OBJECT: Final = re.compile(r"<[^<>]*>")
+_LAUNCH: Final = re.compile(r"sglang\.launch_server\b|\bsglang serve\b")
+_PARSER: Final = (
+    ("unknown-flag", re.compile(r"error: unrecognized arguments: (?P<token>\S+)")),
+    ("ambiguous-flag", re.compile(r"error: ambiguous option: (?P<token>\S+) could match")),
+    ("invalid-choice", re.compile(r"error: argument (?P<flag>\S+): invalid choice: '?(?P<token>[^'\s]*)")),
+    ("missing-value", re.compile(r"error: argument (?P<flag>\S+): expected (?:one|at least one) argument")),
+    ("invalid-value", re.compile(r"error: argument (?P<flag>\S+): invalid \S+ value: '?(?P<token>[^'\s]*)")),
+    ("unexpected-argument", re.compile(r"error: argument (?P<flag>\S+): ignored explicit argument")),
+    ("missing-required", re.compile(r"error: the following arguments are required: (?P<flag>\S+)")),
+)
+
+
+@frozen
+class Sighting:
+    """An error in the log, and the rules that it may come from."""
+
+    line: int
+    text: str
+    candidates: tuple[Candidate, ...] = ()
+    parser: str | None = None  # the kind of refusal when it is the argument parser's
+    flag: str | None = None
+    token: str = ""
+    place: str | None = None  # file::function that raised it
+    by_place: bool = False  # nothing but the place tells which rule it is
+
+
+class Log:
+    """What a log holds."""
+
+    def __init__(self, engine: str) -> None:
+        self.engine = engine
+        self.known: Phrases = phrases(engine)
+        self.versions: dict[str, None] = {}
+        self.launches: list[str] = []
+        self.arguments: dict[str, object] | None = None
+        self.sightings: dict[str, Sighting] = {}
+        self.counts: dict[str, int] = {}
+        self.lines = 0
+        self._window: deque[str] = deque(maxlen=_WINDOW)
+        self._waiting: list[
+            tuple[str, int]
+        ] = []  # phrases of which only a word was seen, and until which line
+        self._frame: tuple[str, str] | None = None
+        self._code_line = False
+
+    def read(self, lines: Iterable[str]) -> None:
+        """Read all lines; only a few are ever held."""
+        for line in lines:
+            self.lines += 1
+            self._line(line.rstrip("\r\n"))
+
+    def _line(self, line: str) -> None:
+        if _ARGUMENTS.search(line):
+            self._read_arguments(line)
+            return
+        line = line[:_LONGEST]
+        if "sglang" in line.lower():
+            match = _VERSION.search(line)
+            if match:
+                self.versions[match["version"]] = None
+            if _LAUNCH.search(line) and len(self.launches) < _MOST_LAUNCHES and "File " not in line:
+                self.launches.append(line)
+        frame = _FRAME.search(line)
+        if frame:
+            self._frame = (frame["file"], frame["function"])
+            self._code_line = True
+            return
+        if self._code_line or not line.strip(" ^~"):
+            self._code_line = False  # the source line under a frame quotes the message, it does not say it
+            return
+        self._window.append(line)
+        if not self._parser(line):
+            self._match(line)
+
+    def _parser(self, line: str) -> bool:
+        if "error: " not in line:
+            return False
+        for kind, pattern in _PARSER:
+            match = pattern.search(line)
+            if match:
+                found = match.groupdict()
+                flag = (found.get("flag") or "").split("/")[0] or None
+                self._add(
+                    Sighting(
+                        self.lines, line.strip(), parser=kind, flag=flag, token=(found.get("token") or "")
+                    )
+                )
+                return True
+        return False
+
+    def _match(self, line: str) -> None:
+        asked = dict.fromkeys(self.known.keyed_in(line))
+        if self._waiting:
+            self._waiting = [(text, until) for text, until in self._waiting if until >= self.lines]
+            asked.update(dict.fromkeys(text for text, _ in self._waiting))
+        found, here, near = [], "", ""
+        if asked:
+            here, near = flat(line), flat(" ".join(self._window))
+            found = [text for text in asked if text in here] or [text for text in asked if text in near]
+            # A phrase may go on in the next line only when this one ends inside it.
+            last = here.rpartition(" ")[2]
+            for text in asked:
+                if text not in found and last in text and all(text != one for one, _ in self._waiting):
+                    self._waiting.append((text, self.lines + _WINDOW - 1))
+        # What is part of another phrase that was found says less than that one.
+        found = [text for text in found if not any(text != other and text in other for other in found)]
+        self._waiting = [(text, until) for text, until in self._waiting if text not in found]
+        if found:
+            candidates = tuple(one for text in found for one in self.known.rules[text])
+            told = here if any(text in here for text in found) else near
+            self._window.clear()
+            self._add(self._narrowed(Sighting(self.lines, told, candidates)))
+        elif _RAISED.search(line) and self._frame is not None:
+            self._raised(line)
+
+    def _raised(self, line: str) -> None:
+        """Recognise a bare assertion by the place that it stands in."""
+        said = line.rpartition(":")[2].strip() if ":" in line else ""
+        file, function = self._frame or ("", "")
+        candidates = tuple(
+            one
+            for (known, symbol), rules in self.known.places.items()
+            if symbol == function and file.endswith(known)
+            for one in rules
+            if not one.step.engine_says
+        )
+        if candidates and (not said or said.endswith("AssertionError")):
+            self._add(Sighting(self.lines, flat(line), candidates, place=self._place(), by_place=True))
+        self._frame = None
+
+    def _narrowed(self, sighting: Sighting) -> Sighting:
+        """Keep the rules of the place that raised the message, where that is known of any."""
+        if self._frame is None:
+            return sighting
+        file, function = self._frame
+        same = [one for one in sighting.candidates if _at(one, file, function)]
+        self_place, self._frame = self._place(), None
+        return Sighting(sighting.line, sighting.text, tuple(same) or sighting.candidates, place=self_place)
+
+    def _place(self) -> str | None:
+        if self._frame is None:
+            return None
+        file, function = self._frame
+        return f"{file.rpartition('/sglang/')[2]}::{function}"
+
+    def _add(self, sighting: Sighting) -> None:
+        # Every rank says the same; only its prefix differs.
+        key = f"{sighting.parser} {sighting.flag} {sighting.token} " + " ".join(
+            sorted({one.step.id or "" for one in sighting.candidates})
+        )
+        self.sightings.setdefault(key, sighting)
+        self.counts[key] = self.counts.get(key, 0) + 1
+
+    def _read_arguments(self, line: str) -> None:
+        if self.arguments is not None:
+            return
+        text = _ARGUMENTS.split(line, maxsplit=1)[1]
+        text = text[: max(text.rfind(")"), text.rfind("}")) + 1]
+        tree = _expression(text) or _expression(_OBJECT.sub("None", text))
+        pairs: list[tuple[object, ast.expr]] = []
+        if isinstance(tree, ast.Call):
+            pairs = [(keyword.arg, keyword.value) for keyword in tree.keywords]
+        elif isinstance(tree, ast.Dict):
+            pairs = [
+                (key.value, value)
+                for key, value in zip(tree.keys, tree.values, strict=True)
+                if isinstance(key, ast.Constant)
+            ]
+        if pairs:
+            self.arguments = {str(name): _literal(node) for name, node in pairs}
+
+
+def _expression(text: str) -> ast.expr | None:
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _literal(node: ast.expr) -> object:
+    """Give a literal's value, None for an object's own repr."""
+    try:
+        value: object = ast.literal_eval(node)
+    except (ValueError, TypeError, MemoryError, RecursionError):
+        return None
+    return value
+
+
+def _at(candidate: Candidate, file: str, function: str) -> bool:
+    return any(
+        known and file.endswith(known) and symbol in {"", function}
+        for known, symbol in places_of(candidate.step)
+    )

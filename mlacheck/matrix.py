@@ -1,0 +1,182 @@
+"""Which combinations of backend, DCP, speculation and KV dtype work: one launch line checked for each."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from mlacheck.data import load_yaml, rules_root
+from mlacheck.engines import Grammar
+from mlacheck.finding import START_UP_PHASES
+from mlacheck.frozen import frozen, replace
+from mlacheck.launch.command import Word
+from mlacheck.remedies.edit import option_words, render
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mlacheck.finding import Finding, Report
+    from mlacheck.launch.command import LaunchCommand
+    from mlacheck.session import Session
+
+WORKS: Final = "works"
+WARNS: Final = "works, with a warning"
+REFUSED: Final = "refused at start-up"
+DIES: Final = "dies at the first decode"
+WRONG: Final = "silently wrong"
+UNKNOWN: Final = "unknown"
+STATES: Final = (WORKS, WARNS, REFUSED, DIES, WRONG, UNKNOWN)
+# In a row or column these say that the flag is left out.
+AUTO: Final = "auto"
+NONE: Final = "none"
+
+
+@frozen
+class Axis:
+    """What varies: an argument and its values, as text."""
+
+    name: str
+    argument: str
+    values: tuple[str, ...]
+
+
+@frozen
+class Reason:
+    """Why a cell is as it is."""
+
+    id: str
+    level: str
+    phase: str
+    message: str
+
+
+@frozen
+class Cell:
+    """One combination."""
+
+    row: str
+    column: tuple[str, ...]
+    state: str
+    command: str
+    decode: str
+    reasons: tuple[Reason, ...]
+
+
+@frozen
+class Matrix:
+    """All combinations on one target."""
+
+    engine: str
+    version: str
+    target: Mapping[str, object]
+    assumptions: tuple[str, ...]
+    rows: Axis
+    columns: tuple[Axis, ...]
+    cells: tuple[Cell, ...]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Count the cells of each state."""
+        counts = Counter(cell.state for cell in self.cells)
+        return {state: counts[state] for state in STATES if counts[state]}
+
+    @property
+    def reasons(self) -> list[tuple[Reason, str, int]]:
+        """List each rule behind a cell once, with the state and number of its cells, most cells first."""
+        first: dict[str, tuple[Reason, str]] = {}
+        counts: Counter[str] = Counter()
+        for cell in self.cells:
+            for reason in cell.reasons[:1]:
+                first.setdefault(reason.id, (reason, cell.state))
+                counts[reason.id] += 1
+        return [(*first[id_], count) for id_, count in counts.most_common()]
+
+
+@cache
+def settings(engine: str) -> dict[str, Any]:
+    """Give the rows, columns and flags that are shown by default."""
+    return cast("dict[str, Any]", load_yaml(engine, "matrix.yaml"))
+
+
+def has_settings(engine: str) -> bool:
+    """Tell whether there is anything to show for an engine."""
+    return rules_root().joinpath(engine, "matrix.yaml").exists()
+
+
+def default_rows(engine: str, version: str) -> tuple[str, ...]:
+    """List the attention backends of a version that run on NVIDIA GPUs, and the engine's own choice first."""
+    known = settings(engine)
+    choices = Grammar.load(engine, version).option(known["row"]).choices
+    return (AUTO, *(str(one) for one in choices if one not in known["elsewhere"]))
+
+
+def axes(engine: str, version: str, given: Mapping[str, Sequence[str]]) -> tuple[Axis, tuple[Axis, ...]]:
+    """Give what varies: values that were asked for, or the default ones."""
+    known = settings(engine)
+    rows = Axis("backend", known["row"], tuple(given.get("backend") or default_rows(engine, version)))
+    columns = tuple(
+        Axis(one["name"], one["argument"], tuple(map(str, given.get(one["option"]) or one["values"])))
+        for one in known["columns"]
+    )
+    return rows, columns
+
+
+def build(session: Session, base: LaunchCommand, rows: Axis, columns: tuple[Axis, ...]) -> Matrix:
+    """Check every combination on top of a launch command."""
+    checker = session.checker(base)
+    cells, report = [], None
+    for row in rows.values:
+        for column in itertools.product(*(axis.values for axis in columns)):
+            words = list(base.words)
+            for axis, value in zip((rows, *columns), (row, *column), strict=True):
+                words += _words(checker.grammar, axis.argument, value)
+            command = replace(base, words=tuple(words))
+            command = replace(command, text=render(command))
+            report = session.check(command)
+            cells.append(_cell(row, column, command, report))
+    target = {**checker.summary, "model": report.target.get("model") if report else None}
+    assumptions = report.assumptions if report else ()
+    return Matrix(base.engine, checker.version, target, assumptions, rows, columns, tuple(cells))
+
+
+def _words(grammar: Grammar, argument: str, value: str) -> list[Word]:
+    default = grammar.defaults.get(argument)
+    if value in {AUTO, NONE} or value == str(default):
+        return []
+    return [Word(text) for text in option_words(grammar.option(argument), value)]
+
+
+def _cell(row: str, column: tuple[str, ...], command: LaunchCommand, report: Report) -> Cell:
+    errors = [one for one in report.findings if one.level == "error"]
+    warnings = [one for one in report.findings if one.level == "warning"]
+    decode = report.resolved.get("decode_backend")
+    reasons = tuple(_reason(one) for one in errors or warnings)
+    if not errors and report.verdict == "unknown":
+        reasons = tuple(
+            Reason(one.rule, one.level, one.phase, f"{one.title} (needs {', '.join(one.needs)})")
+            for one in report.undecided
+            if one.level == "error"
+        )
+        reasons += tuple(Reason(one.kind, "info", "input", one.message) for one in report.problems)
+    return Cell(
+        row, column, _state(errors, report), command.text, str(decode.value) if decode else "", reasons
+    )
+
+
+def _state(errors: Sequence[Finding], report: Report) -> str:
+    phases = {one.phase for one in errors}
+    if phases & set(START_UP_PHASES):
+        return REFUSED
+    if "first-decode" in phases:
+        return DIES
+    if errors:
+        return WRONG
+    if report.verdict == "warning":
+        return WARNS
+    return WORKS if report.verdict == "ok" else UNKNOWN if report.verdict == "unknown" else REFUSED
+
+
+def _reason(one: Finding) -> Reason:
+    return Reason(one.id, one.level, one.phase, one.message)

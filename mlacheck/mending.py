@@ -1,0 +1,141 @@
+"""Mends the launch lines of a text in place, one after the other, and proves each step by reading again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlacheck.frozen import frozen, replace
+from mlacheck.remedies.patch import NotEditableError, changes, patched
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from mlacheck.launch.command import Document, LaunchCommand, LaunchResult
+    from mlacheck.remedies.advice import Solution
+    from mlacheck.session import Session
+
+# Commands of one text that are mended; a text with more is no launch file.
+_MOST: int = 200
+
+
+@frozen
+class Note:
+    """What became of one command: mended (by which change, at what cost), or not, and why."""
+
+    line: int
+    errors: tuple[str, ...]
+    mended: bool
+    text: str
+
+
+@frozen
+class Mended:
+    """A text after mending."""
+
+    document: Document
+    notes: tuple[Note, ...]
+    commands: int
+    # The text could not all be read, so that a command may have been missed.
+    unread: tuple[str, ...] = ()
+
+
+def mend(document: Document, session: Session, read: Callable[[Document], LaunchResult]) -> Mended:
+    """Mend each command that has an error and a corrected line that can be written in place."""
+    result = read(document)
+    notes: list[Note] = []
+    unread = tuple(f"line {one.line}: {one.message}" for one in result.problems if one.level == "error")
+    accepted = _accepted(document, result, session)
+    for number in range(min(len(result.commands), _MOST)):
+        command = result.commands[number]
+        if not session.has_rules(command):
+            continue
+        report = session.check(command)
+        ids = (one.id for one in report.findings if one.level == "error" and one.id not in accepted[number])
+        errors = tuple(dict.fromkeys(ids))
+        if not errors:
+            continue
+        found, why = _first(document, result, number, session, read)
+        if found is None:
+            first = next(one for one in report.findings if one.id == errors[0])
+            ways = why or "; ".join(one.text for one in first.remedies)
+            notes.append(Note(command.source.line, errors, mended=False, text=ways))
+            continue
+        solution, document, result = found
+        cost = f" ({solution.cost})" if solution.cost else ""
+        notes.append(Note(command.source.line, errors, mended=True, text=f"{solution.text}{cost}"))
+    return Mended(document, tuple(notes), len(result.commands), unread)
+
+
+def _accepted(document: Document, result: LaunchResult, session: Session) -> list[set[str]]:
+    """Name, for each command, the findings that a comment of the text accepts."""
+    if "mlacheck" not in document.text:
+        return [set() for _ in result.commands]
+    from mlacheck.ruleset.names import rule_names  # only for a text that may have such comments
+    from mlacheck.suppression import suppress  # same
+
+    checked = [at for at, one in enumerate(result.commands) if session.has_rules(one)]
+    reports = [session.check(result.commands[at]) for at in checked]
+    accepted: list[set[str]] = [set() for _ in result.commands]
+    for at, report in zip(checked, suppress(reports, document.text, rule_names()), strict=True):
+        accepted[at] = {one.id for one in report.findings if one.suppressed}
+    return accepted
+
+
+def _first(
+    document: Document,
+    result: LaunchResult,
+    number: int,
+    session: Session,
+    read: Callable[[Document], LaunchResult],
+) -> tuple[tuple[Solution, Document, LaunchResult] | None, str]:
+    """Give the best corrected line that can be written in place, with the text after it."""
+    command = result.commands[number]
+    solutions = session.solutions(command)
+    if not solutions:
+        return None, ""
+    reasons = []
+    for solution in solutions:
+        if any(name.startswith("env.") for name in solution.edits):
+            reasons.append(f"{solution.text}: variables are not edited in place")
+            continue
+        try:
+            made = changes(document.text, command.words, solution.command.words)
+        except NotEditableError as error:
+            reasons.append(f"{solution.text}: {error} (line {error.line})")
+            continue
+        after = replace(document, text=patched(document.text, made))
+        again = read(after)
+        wrong = _wrong(result.commands, again.commands, number, solution, session)
+        if wrong is None:
+            return (solution, after, again), ""
+        reasons.append(f"{solution.text}: {wrong}")
+    return None, "; ".join(reasons)
+
+
+def _wrong(
+    before: Sequence[LaunchCommand],
+    after: Sequence[LaunchCommand],
+    number: int,
+    solution: Solution,
+    session: Session,
+) -> str | None:
+    """Say what speaks against a change: the text has to read as the line meant, and no other line fails."""
+    if len(after) != len(before) or after[number].argv != solution.command.argv:
+        return "the file does not read as that line afterwards"
+    if any(one.level == "error" for one in session.check(after[number]).findings):
+        return "the line still fails afterwards"
+    for line, errors in _worse(before, after, number, session):
+        return f"the command on line {line} shares these words and would fail ({errors})"
+    return None
+
+
+def _worse(
+    before: Sequence[LaunchCommand], after: Sequence[LaunchCommand], number: int, session: Session
+) -> Iterator[tuple[int, str]]:
+    for at, (old, new) in enumerate(zip(before, after, strict=True)):
+        if at == number or old.argv == new.argv or not session.has_rules(new):
+            continue
+        had = {one.id for one in session.check(old).findings if one.level == "error"}
+        has = {one.id for one in session.check(new).findings if one.level == "error"}
+        if has - had:
+            yield new.source.line, ", ".join(sorted(has - had))

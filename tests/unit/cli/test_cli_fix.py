@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+from click.testing import CliRunner
+
+from mlacheck.cli import cli
+
+TARGET = ["--gpu", "b200", "--engine-version", "0.5.18"]
+SHELL = """#!/bin/bash
+# launches the thing
+python -m sglang.launch_server \\
+  --model-path deepseek-ai/DeepSeek-V3 \\
+  --tp-size 8 --dcp-size 8 \\
+  --attention-backend 'trtllm_mla' \\
+  --speculative-algorithm EAGLE \\
+  --host 0.0.0.0   # keep this
+echo done
+"""
+MANIFEST = """kind: Pod
+metadata: {name: x}   # comment
+spec:
+  containers:
+    - name: a
+      command: ["python3", "-m", "sglang.launch_server"]
+      args:
+        - --model-path
+        - deepseek-ai/DeepSeek-V3
+        - --tp-size
+        - "8"
+        - "--attention-backend"   # why
+        - fa3
+        - --host
+        - '0.0.0.0'
+"""
+BLOCK = """spec:
+  command: [bash, -c]
+  args:
+    - |
+      python3 -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3 \\
+        --tp-size 8 --dcpsize 8 \\
+        --attention-backend flashinfer
+"""
+DOCKER = """FROM lmsysorg/sglang:v0.5.18
+CMD ["python3", "-m", "sglang.launch_server", "--model-path", "deepseek-ai/DeepSeek-V3", "--tp_size", "8"]
+"""
+JSON = """{
+  "cmd": ["python3", "-m", "sglang.launch_server", "--model-path", "deepseek-ai/DeepSeek-V3",
+          "--tp-size", "8",
+          "--attention-backend", "fa3"],
+  "x": 1
+}
+"""
+CONFIG = """# the server's own file
+model-path: deepseek-ai/DeepSeek-V3
+tp-size: 8
+attention-backend: fa3   # why
+host: 0.0.0.0
+"""
+WRAPPED = (
+    'srun bash -c "python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3 --tp-size 8 '
+    '--attention-backend fa3" > log\n'
+)
+
+
+def fix(path, *more):
+    return CliRunner().invoke(cli, ["fix", str(path), *TARGET, *more])
+
+
+def validated(path):
+    return CliRunner().invoke(cli, ["validate", str(path), *TARGET])
+
+
+FILES = {
+    "serve.sh": SHELL,
+    "pod.yaml": MANIFEST,
+    "block.yaml": BLOCK,
+    "Dockerfile": DOCKER,
+    "launch.json": JSON,
+    "config.yaml": CONFIG,
+    "job.sh": WRAPPED,
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_mended_in_place_and_passes_afterwards(tmp_path, name):
+    path = tmp_path / name
+    path.write_text(FILES[name])
+    assert validated(path).exit_code == 1
+    shown = fix(path)
+    assert shown.exit_code == 1
+    assert shown.stdout.startswith(f"--- a/{str(path).lstrip('/')}\n")
+    assert path.read_text() == FILES[name]
+    assert fix(path, "--write").exit_code == 0
+    assert validated(path).exit_code == 0
+    assert fix(path).exit_code == 0
+    # Nothing but lines with a flag of the change is touched.
+    before, after = FILES[name].splitlines(), path.read_text().splitlines()
+    touched = [line for line in before if line not in after]
+    assert 1 <= len(touched) <= 3
+    assert all("-" in line or "fa3" in line for line in touched)
+    assert [line for line in after if "#" in line and line.lstrip().startswith("#")] == [
+        line for line in before if line.lstrip().startswith("#")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("pod.yaml", "        - fa3\n", "        - flashinfer\n"),
+        ("block.yaml", "--dcpsize 8 \\\n", "--dcp-size 8 \\\n"),
+        ("Dockerfile", '"--tp_size"', '"--tp-size"'),
+        ("launch.json", '"fa3"]', '"flashinfer"]'),
+        ("config.yaml", "attention-backend: fa3   # why", "attention-backend: flashinfer   # why"),
+        ("job.sh", "--attention-backend fa3", "--attention-backend flashinfer"),
+    ],
+)
+def test_the_change_is_the_smallest(tmp_path, name, old, new):
+    path = tmp_path / name
+    path.write_text(FILES[name])
+    fix(path, "--write")
+    text = path.read_text()
+    expected = FILES[name].replace(old, new)
+    # Several backends are as good as each other; only the place of the change matters here.
+    for backend in ("triton", "trtllm_mla", "cutedsl_mla", "flashmla"):
+        if backend in text and backend not in expected:
+            expected = FILES[name].replace(old, new.replace("flashinfer", backend))
+    assert text == expected
+
+
+def test_every_command_of_a_file_is_mended(tmp_path):
+    path = tmp_path / "two.sh"
+    line = "sglang serve deepseek-ai/DeepSeek-V3 --tp-size 8 --attention-backend {}\n"
+    path.write_text(line.format("fa3") + line.format("trtllm_mla") + line.format("trtllm-mla"))
+    done = fix(path, "--write")
+    assert done.exit_code == 0
+    lines = path.read_text().splitlines()
+    assert lines[1] == line.format("trtllm_mla").strip()
+    assert lines[2] == line.format("trtllm_mla").strip()
+    assert done.stderr.count("mended") == 2
+
+
+def test_a_flag_that_comes_through_a_variable_is_left_alone(tmp_path):
+    path = tmp_path / "v.sh"
+    text = "B=fa3\nsglang serve deepseek-ai/DeepSeek-V3 --tp-size 8 --attention-backend $B\n"
+    path.write_text(text)
+    done = fix(path, "--write")
+    assert done.exit_code == 1
+    assert path.read_text() == text
+    assert "comes through B" in done.stderr
+    assert "line 1" in done.stderr
+
+
+def test_bytes_mode_newlines_and_links_stay(tmp_path):
+    path, link = tmp_path / "serve.sh", tmp_path / "link.sh"
+    data = b"\xef\xbb\xbf# caf\xc3\xa9\r\n" + WRAPPED.replace("\n", "\r\n").encode()
+    path.write_bytes(data)
+    path.chmod(0o751)
+    link.symlink_to(path)
+    assert fix(link, "--write").exit_code == 0
+    assert link.is_symlink()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o751
+    after = path.read_bytes()
+    assert after.startswith(b"\xef\xbb\xbf# caf\xc3\xa9\r\n")
+    assert after.count(b"\r\n") == data.count(b"\r\n")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["link.sh", "serve.sh"]
+
+
+def test_what_a_comment_accepts_is_left_alone(tmp_path):
+    path = tmp_path / "serve.sh"
+    line = "sglang serve deepseek-ai/DeepSeek-V3 --tp-size 8 --attention-backend fa3\n"
+    path.write_text(f"# mlacheck: ignore[MLA191] a patched engine\n{line}")
+    assert fix(path).exit_code == 0
+    path.write_text(f"# mlacheck: ignore[MLA250] another rule\n{line}")
+    assert fix(path).exit_code == 1
+
+
+def test_the_target_comes_from_the_configuration(tmp_path, monkeypatch):
+    path = tmp_path / "serve.sh"
+    path.write_text("sglang serve deepseek-ai/DeepSeek-V3 --tp-size 8 --attention-backend fa3\n")
+    (tmp_path / "mlacheck.toml").write_text('[profiles.prod]\ngpu = "h200"\nengine-version = "0.5.18"\n')
+    monkeypatch.chdir(tmp_path)
+    run = CliRunner().invoke
+    assert run(cli, ["fix", str(path), "--profile", "prod"]).exit_code == 0
+    assert run(cli, ["fix", str(path), "--profile", "prod", "--gpu", "b200"]).exit_code == 1
+    assert run(cli, ["fix", str(path), "--profile", "none"]).exit_code == 2
+    done = run(cli, ["fix", str(path), "--gpu", "b999"])
+    assert done.exit_code == 2
+    assert "b999" in done.stderr
+
+
+def test_exit_codes(tmp_path):
+    empty, good = tmp_path / "empty.sh", tmp_path / "good.sh"
+    empty.write_text("echo hello\n")
+    good.write_text("sglang serve deepseek-ai/DeepSeek-V3 --tp-size 8\n")
+    assert fix(empty).exit_code == 3
+    assert fix(empty, "--allow-empty").exit_code == 0
+    assert fix(good, "--write").exit_code == 0
+    assert fix(tmp_path / "none.sh").exit_code == 2
+    assert CliRunner().invoke(cli, ["fix", "-", "--write"], input="x").exit_code == 2
+    shown = CliRunner().invoke(cli, ["fix", "-", *TARGET], input=WRAPPED)
+    assert shown.exit_code == 1
+    assert shown.stdout.startswith("--- a/-\n")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_to(tmp_path):
+    path = tmp_path / "serve.sh"
+    path.write_text(WRAPPED)
+    tmp_path.chmod(0o555)
+    assert fix(path, "--write").exit_code == 2
+    tmp_path.chmod(0o755)

@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mlacheck.cli import cli
+from mlacheck.diagnosis.diagnose import diagnose
+from mlacheck.diagnosis.log import Log
+from mlacheck.probes.engine import recorded_versions
+from mlacheck.probes.target import TargetFlags
+from mlacheck.ruleset.load import load_program
+from mlacheck.session import Session
+
+RECORDED = sorted((Path(__file__).parents[2] / "conformance" / "recorded").glob("*.jsonl.gz"))
+NOISE = [
+    "[2026-11-29 12:00:00 TP0] Attention backend not explicitly specified. Use trtllm_mla by default.",
+    "Loading safetensors checkpoint shards:  12% Completed | 20/163 [00:04<00:31,  4.60it/s]",
+    "INFO 11-29 12:00:00 decode context parallelism ... EAGLE ... error? no",
+]
+
+
+ARGUMENTS = (
+    "server_args=ServerArgs(model_path='deepseek-ai/DeepSeek-V3', tp_size=8, dcp_size=8, "
+    "attention_backend='trtllm_mla', speculative_algorithm='EAGLE', kv=<object at 0x7f>)"
+)
+
+
+def read(lines, version=None, **flags):
+    log = Log("sglang")
+    log.read(f"{line}\n" for line in lines)
+    return diagnose(log, Session(TargetFlags(**flags)), version)
+
+
+def ids(result):
+    return [rule.id for one in result.diagnoses for rule in one.rules]
+
+
+def traceback(row):
+    """Print a recorded refusal as the engine's log would hold it."""
+    file, _, line = (row["where"] or "x.py:1").partition(":")
+    if row["stage"] == "parse" and row["exc_type"] == "SystemExit":
+        return [*NOISE, row["message"]]
+    said = f"{row['exc_type']}: {row['message']}" if row["message"] else row["exc_type"]
+    return [
+        *NOISE,
+        "[2026-11-29 12:00:01 TP3] Scheduler hit an exception: Traceback (most recent call last):",
+        f'  File "/usr/lib/python3.12/site-packages/{file}", line {line or 1}, in somewhere',
+        "    raise something",
+        *said.split("\n"),
+        *NOISE,
+    ]
+
+
+@pytest.mark.parametrize("version", recorded_versions("sglang"))
+def test_each_message_that_a_rule_knows_names_the_rule(version):
+    missed = []
+    for step in load_program("sglang", version).program.steps:
+        for text in step.engine_says if step.kind == "find" else ():
+            found = ids(read([*NOISE, f"ValueError: {text} and more", *NOISE], version))
+            if step.id not in found:
+                missed.append((step.id, text, found))
+    assert not missed
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name.removesuffix(".jsonl.gz"))
+def test_every_recorded_refusal_with_words_is_recognised(path):
+    version = path.name.removesuffix(".jsonl.gz")
+    missed, seen = [], set()
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            row = json.loads(line)
+            key = (row["message"], row["where"])
+            # Accidents inside the engine have other packages' words.
+            if row["verdict"] != "error" or not row["message"] or not row["guard"] or key in seen:
+                continue
+            seen.add(key)
+            if not ids(read(traceback(row), version)):
+                missed.append(f"{row['id']} {row['exc_type']} {row['where']} {row['message'][:120]}")
+    assert len(seen) >= 20
+    assert not missed, "\n".join(missed)
+
+
+def test_noise_alone_says_nothing():
+    assert read(NOISE * 3).diagnoses == ()
+
+
+def test_a_message_broken_over_lines_is_recognised_once_for_all_ranks():
+    text = "ValueError: trtllm_mla cannot serve decode context parallelism with\n speculative decoding"
+    result = read([line for rank in range(8) for line in f"[TP{rank}] {text}".split("\n")], "0.5.18")
+    [one] = result.diagnoses
+    assert [rule.id for rule in one.rules] == ["MLA194"]
+    assert one.count == 8
+
+
+def test_the_version_and_the_line_come_from_the_log():
+    result = read(
+        [
+            "pulling lmsysorg/sglang:v0.5.18-cu130",
+            ARGUMENTS,
+            "ValueError: trtllm_mla cannot serve decode context parallelism with speculative decoding",
+        ],
+        gpu="b200",
+    )
+    assert result.version == "0.5.18"
+    assert "--dcp-size 8" in result.command
+    [rule] = result.diagnoses[0].rules
+    assert rule.confirmed
+    assert any(remedy.command for finding in result.report.findings for remedy in finding.remedies)
+
+
+def test_the_version_can_be_told_from_the_arguments_that_are_printed():
+    defaults = dict(json.loads(json.dumps(load_program("sglang", "0.5.20").program.defaults)))
+    from mlacheck.engines import Grammar
+
+    names = Grammar.load("sglang", "0.5.20").defaults
+    result = read([f"server_args={ {name: defaults.get(name) for name in names} }"])
+    assert result.version == "0.5.20"
+
+
+def test_a_command_in_the_log_is_used():
+    result = read(["+ python -m sglang.launch_server --model-path x --tp 8"], "0.5.18")
+    assert result.command.startswith("python -m sglang.launch_server")
+
+
+def test_a_bare_assertion_is_told_by_its_place():
+    lines = [
+        '  File "/x/site-packages/sglang/srt/arg_groups/parallel_hook.py", line 326, in SYMBOL',
+        "    assert tp_size % dp_size == 0",
+        "AssertionError",
+    ]
+    programs = load_program("sglang", "0.5.23").program.steps
+    bare = [
+        one
+        for one in programs
+        if one.kind == "find"
+        and not one.engine_says
+        and one.source.startswith("srt/arg_groups/parallel_hook")
+    ]
+    symbol = bare[0].source.partition("::")[2]
+    lines[0] = lines[0].replace("SYMBOL", symbol)
+    assert bare[0].id in ids(read(lines, "0.5.23"))
+
+
+@pytest.mark.parametrize(
+    ("said", "id_", "remedy"),
+    [
+        ("error: unrecognized arguments: --dcpsize 8", "MLA001", "did you mean --dcp-size?"),
+        ("error: ambiguous option: --dcp could match --dcp-size, --dcp-comm-backend", "MLA002", None),
+        ("error: argument --attention-backend: invalid choice: 'trtllm-mla' (choose from", "MLA003", "mla?"),
+        ("error: argument --tp-size/--tp: invalid int value: 'x'", "MLA004", None),
+        ("error: argument --tp-size: expected one argument", "MLA005", None),
+        ("error: the following arguments are required: --model-path/--model", "MLA006", None),
+    ],
+)
+def test_the_argument_parsers_words(said, id_, remedy):
+    result = read([f"launch_server.py: {said}"], "0.5.18")
+    [rule] = result.diagnoses[0].rules
+    assert rule.id == id_
+    assert remedy is None or any(remedy in one for one in rule.remedies)
+
+
+def test_a_long_log_is_read_in_a_stream():
+    log = Log("sglang")
+    start = time.perf_counter()
+    log.read(NOISE[number % 3] for number in range(30_000))
+    assert time.perf_counter() - start < 10
+    assert log.lines == 30_000
+
+
+def test_the_command_line(tmp_path):
+    path = tmp_path / "server.log"
+    path.write_text("ValueError: --dcp-replicate-q-proj requires --dcp-size > 1\n")
+    done = CliRunner().invoke(cli, ["diagnose", str(path), "--engine-version", "0.5.18"])
+    assert done.exit_code == 1
+    assert "error[MLA203]" in done.stdout
+    data = json.loads(CliRunner().invoke(cli, ["diagnose", str(path), "--format", "json"]).stdout)
+    assert data["errors"][0]["rules"][0]["id"] == "MLA203"
+    assert data["engine"]["version"] is None
+    assert CliRunner().invoke(cli, ["diagnose", "-"], input="nothing\n").exit_code == 3
+    assert CliRunner().invoke(cli, ["diagnose", str(tmp_path / "none")]).exit_code == 2

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import pytest
+from click.testing import CliRunner
+
+from mlacheck.cli import cli
+from mlacheck.engines import Grammar
+from mlacheck.launch import parse_text
+from mlacheck.matrix import DIES, REFUSED, UNKNOWN, WORKS, axes, build, settings
+from mlacheck.probes.engine import recorded_versions
+from mlacheck.probes.target import TargetFlags
+from mlacheck.report.matrix import MARKS, text_lines
+from mlacheck.report.matrix_html import html_page
+from mlacheck.session import Session
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def matrix(model="deepseek-ai/DeepSeek-V3", version="0.5.23", gpu="b200", args="--tp-size 8", **given):
+    flags = TargetFlags(engine_version=version, gpu=gpu)
+    session = Session(flags, model=model, remedies=False, model_beside=True)
+    [base] = parse_text(args).commands
+    return build(session, base, *axes("sglang", version, given))
+
+
+@pytest.fixture(scope="module")
+def deepseek():
+    return matrix()
+
+
+def state(matrix, row, *column):
+    [cell] = [one for one in matrix.cells if (one.row, one.column) == (row, column)]
+    return cell.state
+
+
+def test_cells_say_what_the_rules_say(deepseek):
+    assert state(deepseek, "auto", "1", "none", "auto") == WORKS
+    assert state(deepseek, "trtllm_mla", "8", "EAGLE", "auto") == REFUSED
+    assert state(deepseek, "triton", "8", "none", "auto") == DIES
+    assert sum(deepseek.counts.values()) == len(deepseek.cells)
+    for cell in deepseek.cells:
+        assert bool(cell.reasons) == (cell.state != WORKS)
+        assert cell.command.startswith("--tp-size 8")
+
+
+def test_without_a_model_nothing_is_said_to_work():
+    found = matrix(model=None, dcp=["8"], speculation=["none"], kv=["auto"], backend=["auto", "flashmla"])
+    assert set(found.counts) <= {UNKNOWN, REFUSED, DIES}
+    assert all(cell.reasons for cell in found.cells)
+
+
+def test_the_table_fits_eighty_columns(deepseek):
+    lines = list(text_lines(deepseek, 80, lambda mark, _: mark))
+    assert max(map(len, lines)) <= 80
+    assert any(line.startswith("speculation") and "EAGLE" in line for line in lines)
+    rows = [line for line in lines if line.startswith("trtllm_mla ")]
+    assert len(rows[0].split()) == 1 + 12
+    assert {mark for line in rows for mark in line.split()[1:]} <= set(MARKS.values())
+
+
+def test_a_wide_table_is_broken_by_its_first_axis():
+    found = matrix(backend=["auto"], dcp=list("1248"), kv=["auto", "fp8_e4m3", "bfloat16"])
+    lines = list(text_lines(found, 80, lambda mark, _: mark))
+    assert max(map(len, lines)) <= 80
+    assert sum(line.startswith("DCP ") for line in lines) == 2
+
+
+class Page(HTMLParser):
+    """Counts cells and collects everything that a browser would fetch or run."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.fetched, self.texts = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.fetched += [value for name, value in attrs if name in {"src", "href", "srcset", "action"}]
+        self.fetched += [name for name, _ in attrs if name.startswith("on")]
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def test_the_page_asks_for_nothing_and_has_a_reason_in_each_cell(deepseek):
+    text = html_page(deepseek, "mlacheck 0")
+    page = Page()
+    page.feed(text)
+    assert page.fetched == []
+    assert "script" not in page.tags
+    assert page.tags.count("td") == page.tags.count("details") == len(deepseek.cells)
+    assert not re.search(r"url\(|@import", text)
+    assert "prefers-color-scheme:dark" in text
+    for cell in deepseek.cells:
+        assert all(reason.id in text for reason in cell.reasons[:1])
+
+
+def test_what_comes_from_the_line_is_escaped():
+    hostile = "<script>alert(1)</script>"
+    found = matrix(args=f"--tp-size 8 --served-model-name '{hostile}'", backend=["auto"], dcp=["1"])
+    assert hostile not in html_page(found, hostile)
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+def test_a_real_browser_shows_the_page(deepseek, tmp_path):
+    page = tmp_path / "matrix.html"
+    page.write_text(html_page(deepseek, "mlacheck 0"), encoding="utf-8")
+    shot = tmp_path / "shot.png"
+
+    def run(*more):
+        profile = f"--user-data-dir={tmp_path / 'profile'}"
+        return subprocess.run(
+            [BROWSER, *FLAGS, profile, *more, page.as_uri()],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+        )
+
+    shown = Page()
+    shown.feed(run("--dump-dom").stdout)
+    assert shown.tags.count("td") == len(deepseek.cells)
+    assert any("DeepSeek-V3 on b200" in text for text in shown.texts)
+    run(f"--screenshot={shot}", "--window-size=1200,900")
+    assert shot.stat().st_size > 20_000  # an empty page is smaller
+
+
+@pytest.mark.parametrize("version", recorded_versions("sglang"))
+def test_the_settings_fit_every_version(version):
+    known = settings("sglang")
+    options = Grammar.load("sglang", version).options
+    assert known["row"] in options
+    for one in known["columns"]:
+        assert one["argument"] in options
+    every = set()
+    for other in recorded_versions("sglang"):
+        every.update(Grammar.load("sglang", other).option(known["row"]).choices)
+    assert set(known["elsewhere"]) <= every
+
+
+def test_the_command_line(tmp_path):
+    page = tmp_path / "m.html"
+    base = ["matrix", "--model", "deepseek-ai/DeepSeek-V3", "--gpu", "h200", "--engine-version", "0.5.18"]
+    small = ["--dcp", "1,8", "--speculation", "none", "--backend", "flashinfer,fa3", "--kv", "auto"]
+    done = CliRunner().invoke(cli, [*base, *small, "--html", str(page)])
+    assert done.exit_code == 0
+    assert "flashinfer" in done.stdout
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    data = json.loads(CliRunner().invoke(cli, [*base, *small, "--format", "json"]).stdout)
+    assert len(data["cells"]) == 4
+    assert CliRunner().invoke(cli, [*base, *small, "--html", str(tmp_path / "no" / "m.html")]).exit_code == 2
+    assert CliRunner().invoke(cli, [*base, "--args", "echo x"]).exit_code == 2
