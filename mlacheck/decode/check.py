@@ -268,8 +268,7 @@ class Contract:
         if measured is None:
             return Row(name, NOT_RUN, detail=_NO_GRAPH, needed=False)
         seconds, read = measured
-        lengths = problem.timed_lengths
-        note = f"rank 0 of {problem.dcp_size}, contexts {', '.join(map(str, lengths))}"
+        note = f"rank 0 of {problem.dcp_size}, {problem.describe_lengths(problem.timed_lengths)}"
         rate = f"{read / seconds / 1e12:.2g} TB/s of KV"
         detail = f"{note}; {rate}; median of warm replays of a graph, for information"
         return Row(name, PASSES, f"{seconds * 1e6:.1f} us", detail=detail, values={"seconds": seconds})

@@ -23,6 +23,7 @@ _LENGTHS: Final = (1000, 65, 2500, 300)
 # float64 work per second that a modest CPU, or any data-centre GPU, does in the reference.
 _FLOPS: Final = {"cpu": 1e10, "cuda": 5e12}
 _ELEMENTS_PER_BLOCK: Final = 8192
+_MOST_NAMED: Final = 8
 
 
 class ProblemError(ValueError):
@@ -117,15 +118,21 @@ class DecodeProblem:
             cache + block + results + 2**28, 1.0 + work / _FLOPS["cuda" if "cuda" in device else "cpu"]
         )
 
+    @staticmethod
+    def describe_lengths(lengths: tuple[int, ...]) -> str:
+        """Say context lengths, each where they are few."""
+        if len(lengths) <= _MOST_NAMED:
+            return f"contexts {', '.join(map(str, lengths))}"
+        return f"{len(lengths)} contexts of {min(lengths)} to {max(lengths)}"
+
     def describe(self) -> str:
         """Say the problem in one line."""
-        lengths = ", ".join(map(str, self.context_lengths))
         long = f", then {self.long_context}" if self.long_context else ""
         return (
             f"{self.heads} heads, latent {self.latent_dim} + rope {self.rope_dim}, "
             f"scale {self.softmax_scale:.6g}, "
             f"KV {self.kv_dtype} in pages of {self.page_size}, {self.q_len} query token(s), "
-            f"DCP {self.dcp_size}, contexts {lengths}{long}"
+            f"DCP {self.dcp_size}, {self.describe_lengths(self.context_lengths)}{long}"
         )
 
     def to_dict(self) -> dict[str, Any]:
