@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 import torch.distributed as dist
 
-from mlacheck.decode.roster import Member, choose
+from mlacheck.decode.backend import installed
+from mlacheck.decode.roster import Member, choose, unlike
 from mlacheck.decode.row import FAILS, Row
 from mlacheck.decode.team import Team
 from mlacheck.decode.trial import TeamLostError
@@ -37,19 +38,13 @@ def attend(
     Gives the team, or why the ranks are simulated, or why nothing can run.
     """
     events.progress(f"waiting until {ranks.world} processes meet")
-    timeout = timedelta(seconds=request["time_limit"])
-    kept, rank, world = next(
-        dist.rendezvous(  # type: ignore[attr-defined]  # torch exports it without saying so
-            "env://", timeout=timeout
-        )
-    )
-    store = dist.PrefixStore(  # type: ignore[attr-defined]  # same
-        f"mlacheck/{request['meeting']}", kept
-    )
-    dist.init_process_group("gloo", store=store, rank=rank, world_size=world, timeout=timeout)
     own = device.type != "cuda" or ranks.local < torch.cuda.device_count()
-    members: list[Any] = [None] * ranks.world
-    dist.all_gather_object(members, Member(ranks.rank, own, unable))
+    try:
+        members = _meet(Member(ranks.rank, own, _what(backend, device), unable), request, ranks.world)
+    except RuntimeError as error:
+        cause = str(error).strip().splitlines()[0]
+        events.row(Row("runs", FAILS, detail=f"{ranks.world} processes did not meet: {cause}"))
+        _end(events)
     roster = choose(members, problem.dcp_size)
     reasons = [f"rank {rank}: {members[rank].unable}" for rank in roster.chosen if members[rank].unable]
     if reasons or roster.alone_because:
@@ -69,10 +64,31 @@ def attend(
         except TeamLostError as error:
             events.row(Row("runs", FAILS, detail=str(error)))
         _end(events)
-    events.send(boundary=[f"ranks are real: {team.describe()}"])
+    differ = unlike(members, roster.chosen)
+    events.send(boundary=[f"ranks are real: {team.describe()}", *differ])
     return team, None, None
 
 
-def _end(events: Events) -> None:
+def _meet(member: Member, request: Mapping[str, Any], world: int) -> list[Member]:
+    """Wait for the other processes; gives what each says of itself."""
+    # Less than the parent allows, so that the reason is told.
+    timeout = timedelta(seconds=0.8 * request["time_limit"])
+    kept, rank, size = next(
+        dist.rendezvous("env://", timeout=timeout)  # type: ignore[attr-defined]  # torch exports it unsaid
+    )
+    store = dist.PrefixStore(f"mlacheck/{request['meeting']}", kept)  # type: ignore[attr-defined]  # same
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=timeout)
+    members: list[Any] = [None] * world
+    dist.all_gather_object(members, member)
+    return members
+
+
+def _what(backend: Backend, device: torch.device) -> str:
+    found = installed(backend.requirements)
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "a CPU"
+    return f"{name} with {' '.join(found)}" if found else name
+
+
+def _end(events: Events) -> NoReturn:
     events.send(done=True)
     os._exit(0)  # process groups that lost a member do not close

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 # Integers of an element's size: not every device indexes fp8 tensors.
 _RAW: Final = {1: torch.uint8, 2: torch.int16, 4: torch.int32}
 _MOST_UNMAPPED: Final = 256
+# Around the page table: no page has this number, so that a kernel that reads beyond the table faults.
+NO_PAGE: Final = 2**30
+_GUARD: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,7 @@ def make_shard(
         q_latent=inputs.q_latent,
         q_rope=inputs.q_rope,
         cache=cache,
-        page_table=table.to(device),
+        page_table=_guarded(table).to(device)[_GUARD : _GUARD + table.numel()].view(table.shape),
         lengths=lengths,
         global_lengths=global_lengths,
         dcp_rank=rank,
@@ -99,3 +102,8 @@ def make_shard(
         rope_scale=inputs.rope_scale,
         causal=inputs.q_latent.shape[1] > 1,
     )
+
+
+def _guarded(table: torch.Tensor) -> torch.Tensor:
+    fence = torch.full((_GUARD,), NO_PAGE, dtype=table.dtype)
+    return torch.cat([fence, table.flatten(), fence])

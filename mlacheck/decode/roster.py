@@ -16,6 +16,7 @@ class Member:
 
     rank: int
     own_device: bool  # no other process of this machine has it
+    what: str = ""  # the device and the kernel's package
     unable: str | None = None  # why it cannot decode
 
 
@@ -25,6 +26,15 @@ class Roster:
 
     chosen: tuple[int, ...]
     alone_because: str | None = None
+
+
+def unlike(members: Sequence[Member], chosen: Sequence[int]) -> tuple[str, ...]:
+    """Say which of the processes that decode have another device or package than rank 0."""
+    return tuple(
+        f"rank {rank} has {members[rank].what}, rank {chosen[0]} has {members[chosen[0]].what}"
+        for rank in chosen
+        if members[rank].what != members[chosen[0]].what
+    )
 
 
 def choose(members: Sequence[Member], dcp_size: int) -> Roster:

@@ -18,7 +18,7 @@ from mlacheck.decode.contract import A2A, AG_RS  # noqa: E402
 from mlacheck.decode.exchange import WAYS, combine  # noqa: E402
 from mlacheck.decode.merge import merge  # noqa: E402
 from mlacheck.decode.ranks import Ranks, ranks_here  # noqa: E402
-from mlacheck.decode.roster import Member, choose  # noqa: E402
+from mlacheck.decode.roster import Member, choose, unlike  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 TORCHRUN = {"RANK": "1", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "MASTER_ADDR": "::1", "MASTER_PORT": "29500"}
@@ -50,6 +50,16 @@ def test_who_decodes(devices, dcp_size, chosen, words):
     roster = choose([Member(rank, own == "y") for rank, own in enumerate(devices)], dcp_size)
     assert roster.chosen == chosen
     assert (words in roster.alone_because) if words else roster.alone_because is None
+
+
+def test_processes_that_differ_are_named():
+    members = [
+        Member(0, True, "H200 with x 1"),
+        Member(1, True, "H200 with x 1"),
+        Member(2, True, "H100 with x 2"),
+    ]
+    assert unlike(members, (0, 1)) == ()
+    assert unlike(members, (0, 2)) == ("rank 2 has H100 with x 2, rank 0 has H200 with x 1",)
 
 
 @pytest.fixture(scope="module")

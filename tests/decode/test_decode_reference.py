@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from mlacheck.decode import inputs as inputs_module  # noqa: E402
 from mlacheck.decode.inputs import make_inputs  # noqa: E402
 from mlacheck.decode.merge import merge  # noqa: E402
-from mlacheck.decode.pages import make_shard  # noqa: E402
+from mlacheck.decode.pages import NO_PAGE, make_shard  # noqa: E402
 from mlacheck.decode.problem import DecodeProblem  # noqa: E402
 from mlacheck.decode.reference import reference_decode  # noqa: E402
 
@@ -115,6 +115,17 @@ def test_fp8_scales_stand_for_the_same_values():
     for got, want in zip(scaled.values(1), one.values(1), strict=True):
         assert (got - want).norm() / want.norm() < 0.05
     assert not torch.equal(one.tokens[1].float(), scaled.tokens[1].float())
+
+
+def test_no_page_lies_before_or_after_the_table():
+    for rank in range(4):
+        table = make_shard(PROBLEM, inputs(), dcp_size=4, rank=rank, shuffle=True).page_table
+        around = [
+            torch.as_strided(table, (1,), (1,), table.storage_offset() + at) for at in (-1, table.numel())
+        ]
+        assert [int(page) for page in around] == [NO_PAGE, NO_PAGE]
+        assert table.is_contiguous()
+        assert int(table.max()) < NO_PAGE
 
 
 @pytest.mark.parametrize("shuffle", [False, True])

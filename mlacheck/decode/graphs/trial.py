@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 def graph_lengths(problem: DecodeProblem) -> tuple[tuple[int, ...], ...]:
     """Give the lengths to capture with, one token on each rank as engines do, and those to replay with."""
-    short = tuple(islice(cycle(problem.short_lengths), problem.batch))
+    # The longest first: a first request with no token is the matter of another row.
+    short = tuple(islice(cycle(problem.short_lengths[::-1]), problem.batch))
     return (
         (problem.dcp_size,) * problem.batch,
         problem.even_lengths,
