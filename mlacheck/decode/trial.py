@@ -177,7 +177,10 @@ def decode_rank(
     """Decode one rank's shard of a trial."""
     shard = draw_shard(problem, setting, inputs, rank)
     _soil(shard)
-    return _checked(backend.decode(shard), shard.q_latent.shape)
+    decoded = _checked(backend.decode(shard), shard.q_latent.shape)
+    if decoded.out.is_cuda:
+        torch.cuda.synchronize()  # so that a kernel's fault is not told by whatever runs next
+    return decoded
 
 
 def _soil(shard: Shard) -> None:
