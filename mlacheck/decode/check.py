@@ -33,7 +33,7 @@ _LATENT_SCALE, _ROPE_SCALE = 0.37, 1.9
 
 
 class LostError(Exception):
-    """The GPU context died in a row, so that the rows after it need another process."""
+    """The GPU context died in a row, so that the rows after it, if there are any, need another process."""
 
 
 class Contract:
@@ -105,7 +105,7 @@ class Contract:
                 for rest in names[place + 1 :]:
                     yield Row(rest, NOT_RUN, detail=gone)
                 return
-            if lost:
+            if lost and names[place + 1 :]:
                 raise LostError
             if row.state == FAILS and self._device.type == "cuda":
                 torch.cuda.empty_cache()

@@ -89,7 +89,9 @@ def _serve(request: dict[str, Any], events: Events) -> None:
         sm=gpu.sm if gpu else None,
         distribution=found[0] if found else None,
         version=found[1] if found else None,
-        rows=row_names(problem, backend.traits.scales, processes=ranks is not None),
+        rows=row_names(
+            problem, backend.traits.scales, processes=ranks is not None or "alone_because" in request
+        ),
         environment=environment(),
     )
     target = request.get("target_sm")
@@ -98,7 +100,7 @@ def _serve(request: dict[str, Any], events: Events) -> None:
         here = f"{gpu.name}, SM{gpu.sm}" if gpu else "no GPU"
         reason = f"the target has SM{target}, this machine has {here}; run the check on the target machine"
     reason = reason or missing(backend.requirements, gpu) or _too_large(problem, device)
-    team, alone_because = None, None
+    team, alone_because = None, request.get("alone_because")
     if ranks:
         from mlacheck.decode.member import attend
 
@@ -123,13 +125,15 @@ def _serve(request: dict[str, Any], events: Events) -> None:
         events.send(started=name)
         events.progress(f"{time.monotonic() - started:5.1f} s  {name}")
 
+    lost = False
     try:
         for row in contract.rows(begin, skip):
             events.row(row)
     except LostError:
+        lost = True
         events.send(lost=True)
     if team:
-        team.stop()
+        team.stop(again=lost)
 
 
 def _device(wanted: str, place: int) -> tuple[torch.device, Gpu | None]:

@@ -36,6 +36,7 @@ class Conversation:
         self.about: dict[str, Any] = {}
         self.current: str | None = None
         self.boundary: tuple[str, ...] | None = None
+        self.alone: str | None = None
         self.lost = False
         self._gone: str | None = None
         self.failure: str | None = None
@@ -136,6 +137,8 @@ class Conversation:
             self._done = True
         elif "gone" in event:
             self._gone = event["gone"]
+        elif "alone" in event:
+            self.alone = event["alone"]
         elif "boundary" in event:
             self.boundary = tuple(event["boundary"])
         elif "lost" in event:

@@ -50,6 +50,8 @@ def attend(
     if reasons or roster.alone_because:
         if not ranks.leads:
             _end(events)
+        if roster.alone_because:
+            events.send(alone=roster.alone_because)
         return None, roster.alone_because, reasons[0] if reasons else None
 
     def lost(who: str) -> None:
@@ -59,8 +61,8 @@ def attend(
     team = Team(roster.chosen, problem.dcp_size, backend, device, lost, request["meeting"])
     if not ranks.leads:
         try:
-            if ranks.rank in roster.chosen:
-                team.follow()
+            if team.follow() if ranks.rank in roster.chosen else team.wait():
+                events.send(lost=True)
         except TeamLostError as error:
             events.row(Row("runs", FAILS, detail=str(error)))
         _end(events)

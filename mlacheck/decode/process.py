@@ -62,7 +62,6 @@ def run(
         "target_sm": target_sm,
         "time_limit": time_limit_s,
         "ranks": as_dict(ranks) if ranks else None,
-        "meeting": next(_meetings),
     }
     row_limit = row_limit_s or max(_LEAST_ROW_S, _SLOWER * problem.estimate().seconds)
     began = time.monotonic()
@@ -95,17 +94,25 @@ def _converse(
     about: dict[str, Any] = {}
     limit, row_limit = limits
     deadline = time.monotonic() + limit
+    alone = None  # why the ranks are simulated although torchrun started several processes
     for _ in range(_MOST_CHILDREN):
         talk = Conversation(command, on_progress)
         left = max(deadline - time.monotonic(), 0.1)
-        talk.hold({**request, "skip": [row.name for row in rows]}, min(left, limit), min(row_limit, left))
+        asked = {**request, "skip": [row.name for row in rows], "meeting": next(_meetings)}
+        if alone is not None:
+            asked |= {"ranks": None, "alone_because": alone}
+        talk.hold(asked, min(left, limit), min(row_limit, left))
         about = talk.about or about
         if talk.boundary is not None:
             about["boundary"] = talk.boundary
+        alone = talk.alone or alone
         seen = {row.name for row in rows}
         rows += [row for row in talk.rows if row.name not in seen]
         if talk.failure is None and not talk.lost:
             return rows, about
+        team = request["ranks"] if alone is None else None
+        if talk.failure is None and team and team["rank"] != 0:
+            continue  # rank 0 goes on, so that all meet again
         cause = talk.failure or "the GPU context was lost"
         place = talk.current or (rows[-1].name if rows else "runs")
         if talk.failure is not None and place not in {row.name for row in rows}:
@@ -115,17 +122,18 @@ def _converse(
         if not rest:
             return rows, about
         why = None
-        # Processes of torchrun cannot meet a second time.
-        if place == "runs" or len(seen_now) == len(seen) or request["ranks"]:
+        # Of a process that ended by itself the other ones of its torchrun do not know.
+        if place == "runs" or len(seen_now) == len(seen) or (team and talk.failure is not None):
             why = f"the child process ended in {place!r}"
         elif time.monotonic() >= deadline:
             why = f"the time limit of {limit:g} s is over"
         if why:
             return rows + [Row(name, NOT_RUN, detail=why) for name in rest], about
         on_progress(f"{cause}; going on with {rest[0]!r} in a new process")
-    return rows + [
-        Row(name, NOT_RUN, detail=f"{_MOST_CHILDREN} processes ended before") for name in rest
-    ], about
+    seen_now = {row.name for row in rows}
+    rest = [name for name in about.get("rows") or row_names(problem) if name not in seen_now]
+    why = f"{_MOST_CHILDREN} processes ended before"
+    return rows + [Row(name, NOT_RUN, detail=why) for name in rest], about
 
 
 def _quiet(_: str) -> None:

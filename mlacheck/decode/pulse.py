@@ -52,6 +52,17 @@ class Pulse:
         self._ended.set()
         self._thread.join(timeout=2 * _EVERY_S)
 
+    def say(self, word: str) -> None:
+        """Leave a word for processes that only wait."""
+        self._store.set(f"{self._prefix}word", word)
+
+    def hear(self) -> str:
+        """Wait for that word."""
+        while not self._store.check([f"{self._prefix}word"]):
+            time.sleep(_EVERY_S)
+        word: bytes = self._store.get(f"{self._prefix}word")
+        return word.decode()
+
     def silent(self, wait: float = _SUSPECT_S) -> tuple[int, ...]:
         """Name the watched ranks that give no sign of life while one waits; each beats several times then."""
         time.sleep(2 * _EVERY_S)  # a last beat may still be on its way

@@ -7,7 +7,7 @@ each process decodes several of them, one after another.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 import torch.distributed as dist
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from mlacheck.decode.trial import Setting
 
 
+_AGAIN: Final = "again"
+_OVER: Final = "over"
+
+
 class Team:
     """The chosen processes; rank 0 calls `decode` and `time`, the others `follow`."""
 
@@ -52,10 +56,8 @@ class Team:
         self._data = dist.new_group(list(chosen), backend="nccl" if device.type == "cuda" else "gloo")
         self.chosen, self.dcp_size = chosen, dcp_size
         self._held = dcp_size // len(chosen)
-        self._pulse: Pulse | None = None
-        if self._rank in chosen:
-            watched = [rank for rank in chosen if rank != self._rank] if self._rank == 0 else [0]
-            self._pulse = Pulse(self._rank, watched, on_lost, meeting)
+        watched = [rank for rank in chosen if rank != self._rank] if self._rank == 0 else [0]
+        self._pulse = Pulse(self._rank, watched, on_lost, meeting)
 
     def describe(self) -> str:
         """Say who merges over what."""
@@ -80,21 +82,26 @@ class Team:
         seconds: float = self._guard(lambda: self._time(way, problem, convention))
         return seconds
 
-    def follow(self) -> None:
-        """Do what rank 0 tells until it says stop."""
+    def follow(self) -> bool:
+        """Do what rank 0 tells until it says stop; tell whether the processes shall meet again."""
         while True:
             what, problem, how, convention = self._hear()
             if what == "stop":
-                return
+                return bool(how)
             if what == "time":
                 self._time(how, problem, convention)
             else:
                 inputs = draw_inputs(problem, how, self._device)
                 self._decode(problem, how, convention, inputs)
 
-    def stop(self) -> None:
-        """Let the others end."""
-        self._tell(("stop", None, None, None))
+    def wait(self) -> bool:
+        """Do nothing until rank 0 says stop; tell whether the processes shall meet again."""
+        return self._pulse.hear() == _AGAIN
+
+    def stop(self, *, again: bool) -> None:
+        """Let the others end, to meet once more where a GPU was lost in a row."""
+        self._pulse.say(_AGAIN if again else _OVER)
+        self._tell(("stop", None, again, None))
 
     def _tell(self, command: tuple[Any, ...]) -> None:
         self._guard(lambda: dist.broadcast_object_list([command], src=0, group=self._control))
@@ -183,7 +190,7 @@ class Team:
         try:
             return collective()
         except RuntimeError as error:
-            silent = self._pulse.silent() if self._pulse else ()
+            silent = self._pulse.silent()
             who = ", ".join(f"rank {rank}" for rank in silent)
             why = "its own output says why" if who else str(error).splitlines()[0]
             raise TeamLostError(f"{who or 'a rank'} ended in the middle; {why}") from error

@@ -104,8 +104,8 @@ def test_nothing_anywhere_gives_zero():
     assert not combine(outputs, torch.full_like(lses, -math.inf), "2").any()
 
 
-# What rank 1 does wrong: it gives its merged heads in the wrong order, and at the first shuffled page table
-# it ends itself, or the process that torchrun knows.
+# What rank 1 does wrong: its first shard without a token costs it its GPU, its merged heads come in the wrong
+# order, and at a shuffled page table it ends itself, or the process that torchrun knows.
 CHILD = """
 import os, signal, sys, time
 import torch
@@ -115,6 +115,9 @@ from mlacheck.decode.backends.plain import Plain
 decode, a2a = Plain.decode, exchange.WAYS["all-to-all"]
 
 def dying(self, shard):
+    if 0 in shard.lengths and not os.path.exists({mark!r}):
+        open({mark!r}, "w").close()
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
     if shard.dcp_rank == 1 and not torch.equal(shard.page_table, shard.page_table.sort().values):
         os.kill({victim}, signal.SIGKILL)
         time.sleep(60)
@@ -132,17 +135,17 @@ from mlacheck.decode.ranks import ranks_here
 
 problem = DecodeProblem(heads=4, latent_dim=512, rope_dim=64, softmax_scale=0.135234, dcp_size=2, page_size=4,
                         context_lengths=(120, 65), device="cpu")
-good = run(problem.to_dict(), "reference", 60)  # the ranks meet twice
+good = run(problem.with_(dcp_size={good}).to_dict(), "reference", 60)  # the ranks meet anew for each check
 report = run(problem.to_dict(), "reference", 60, command=[sys.executable, "-c", {child!r}])
 if ranks_here().leads:
-    assert good.ok, good
-    print(json.dumps(report.to_dict()))
+    print(json.dumps([good.to_dict(), report.to_dict()]))
 """
 
 
 # As in a launch: `-m mlacheck decode-check` for right ranks, a script for wrong ones.
 ARGUMENTS = "--backend reference --model deepseek-v3 --dcp-size 4 --tp-size 16 --batch 2 --context-len 66"
 VICTIMS = {"itself": "os.getpid()", "parent": "os.getppid()"}
+GOOD = {"itself": 2, "parent": 3}  # DCP size of the check before: two processes cannot share three ranks
 
 
 class Torchrun:
@@ -170,7 +173,8 @@ def runs(tmp_path_factory):
     started = {processes: Torchrun(processes, *check) for processes in (2, 4)}
     for name, victim in VICTIMS.items():
         script = tmp_path_factory.mktemp("script") / "check.py"
-        script.write_text(SCRIPT.format(child=CHILD.format(victim=victim)), encoding="utf-8")
+        child = CHILD.format(victim=victim, mark=str(script.with_suffix(".mark")))
+        script.write_text(SCRIPT.format(child=child, good=GOOD[name]), encoding="utf-8")
         started[name] = Torchrun(2, str(script))
     return {name: one.report() for name, one in started.items()}
 
@@ -192,12 +196,28 @@ def test_torchrun_merges_over_gloo(runs, processes, held):
     ("name", "words"), [("itself", "rank 1 ended in the middle"), ("parent", "ended by SIGTERM")]
 )
 def test_a_rank_that_dies_in_the_middle(runs, name, words):
-    _, report, told = runs[name]
+    _, (_, report), told = runs[name]
     states = {row["name"]: row["state"] for row in report["rows"]}
-    assert states[AG_RS] == "passes", told
+    assert states["empty ranks"] == "fails", told  # a lost GPU; all processes start and meet again
+    assert states[AG_RS] == "passes"
     assert states[A2A] == "wrong"
     row = next(row for row in report["rows"] if row["name"] == "page table")
     assert row["state"] == "fails"
     assert words in row["detail"]
     assert states["padding"] == "not run"
     assert report["seconds"] < 40
+
+
+def test_a_run_checks_more_than_once(runs):
+    _, (real, _), _ = runs["itself"]
+    assert {row["state"] for row in real["rows"] if row["needed"]} == {"passes"}
+    assert any(line.startswith("ranks are real") for line in real["boundary"])
+
+
+def test_ranks_that_cannot_be_real_are_simulated(runs):
+    _, (simulated, _), _ = runs["parent"]
+    rows = {row["name"]: row for row in simulated["rows"] if row["needed"]}
+    assert {name for name, row in rows.items() if row["state"] != "passes"} == {AG_RS, A2A}
+    assert rows[AG_RS]["state"] == "not run"
+    assert "DCP 3 cannot be divided among 2 processes" in rows[AG_RS]["detail"]
+    assert any("simulated" in line for line in simulated["boundary"])
