@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import pytest
+
 from mlacheck.builtin import BUILTINS
+from mlacheck.ruleset.error import RuleError
 from mlacheck.ruleset.load import ruleset
 from mlacheck.ruleset.names import close_names, rule_names
 
@@ -27,3 +30,14 @@ def test_close_names_are_written_as_they_are_called():
     assert close_names("MLA19", {"mla194": "MLA194", "x": "MLA194"}) == ["MLA194"]
     assert close_names("page-sise", {"page-size": "MLA400"}) == ["page-size"]
     assert not close_names("qqqq", {"page-size": "MLA400"})
+
+
+def test_a_users_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(RuleError, match=r"none\.yaml: cannot be read: No such file"):
+        rule_names([tmp_path / "none.yaml"])
+
+
+def test_the_shipped_names_are_read_once_and_not_shared():
+    first = rule_names()
+    first["mine"] = "OWN001"
+    assert "mine" not in rule_names()
