@@ -41,7 +41,7 @@ def _unmodelled(
     kinds = {str(line.facts.get(_ALGORITHM)).upper(), model} if isinstance(model, str) else None
     total, by_argument = concerning(program.unmodelled, flags, backends, kinds)
     if total:
-        most = sorted(by_argument, key=lambda name: -by_argument[name])
+        most = sorted(by_argument, key=lambda name: (-by_argument[name], name))
         named = [f"{flags[name]} {by_argument[name]}" for name in most[:_MOST_FLAGS]]
         more = f" and {len(most) - _MOST_FLAGS} more flags" if len(most) > _MOST_FLAGS else ""
         by = f" ({', '.join(named)}{more})" if named else ""

@@ -120,7 +120,7 @@ def modelled(steps: Iterable[Step], found: Iterable[Guard]) -> dict[str, tuple[s
 # How many guards that no rule names share: arguments that must be set, arguments read, backends that they are
 # of, model classes or speculative algorithms that they are about.
 Trigger = tuple[int, tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]
-# By an argument without which they do not concern a line; those that need none stand under "".
+# By the arguments of which a line gives one where they concern it; "" where a backend or a model is enough.
 Unmodelled = dict[str, tuple[Trigger, ...]]
 
 
@@ -133,9 +133,9 @@ def unmodelled(steps: Iterable[Step], found: Sequence[Guard]) -> Unmodelled:
             trigger = (guard.needs, guard.reads, guard.backends, guard.about)
             counts[trigger] = counts.get(trigger, 0) + 1
     rows: Unmodelled = {}
-    for (needs, *rest), count in counts.items():
-        key = needs[0] if needs else ""
-        rows[key] = (*rows.get(key, ()), (count, needs, *rest))  # type: ignore[arg-type]  # three more of them
+    for (needs, reads, *rest), count in counts.items():
+        for key in needs[:1] or reads or ("",):
+            rows[key] = (*rows.get(key, ()), (count, needs, reads, *rest))  # type: ignore[arg-type]  # two of them
     return rows
 
 
@@ -152,7 +152,10 @@ def concerning(
     given, backends = frozenset(given), frozenset(backends)
     total = 0
     by_argument: dict[str, int] = {}
-    for count, needs, reads, only, about in chain.from_iterable(rows.get(name, ()) for name in ("", *given)):
+    # A guard that reads several of the arguments stands under each.
+    for count, needs, reads, only, about in set(
+        chain.from_iterable(rows.get(name, ()) for name in ("", *given))
+    ):
         if not given.issuperset(needs) or (only and backends.isdisjoint(only)):
             continue
         if about and kinds is not None and kinds.isdisjoint(about):

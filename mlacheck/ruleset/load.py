@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mlacheck.ruleset.machine import Runner
 
 # Raise it when the generated form changes.
-FORMAT: Final = 10
+FORMAT: Final = 11
 
 
 @frozen
