@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from mlacheck.launch.frame import DASHES, Frame, Line, is_flag
 from mlacheck.launch.piece import Field, Piece, Pieces
-from mlacheck.launch.shell import builtin, control, function
-from mlacheck.launch.shell.condition import decide, decide_words
+from mlacheck.launch.shell import builtin, control, simple
 from mlacheck.launch.shell.expand import Expander
-from mlacheck.launch.shell.heredoc import Heredoc, printed, read_heredocs
-from mlacheck.launch.shell.world import Guard, Option, Status, Value, World, worlds
+from mlacheck.launch.shell.heredoc import read_heredocs
+from mlacheck.launch.shell.variables import Variables
+from mlacheck.launch.shell.world import Option, Status, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,55 +22,9 @@ if TYPE_CHECKING:
     from mlacheck.launch.shell.state import State
     from mlacheck.launch.shell.syntax import Syntax
 
-_DEEPEST_CALL: Final = 8
-# Their failure is what `||` and `&&` after them ask for; other programs are taken to succeed.
-_ASKS: Final = frozenset(
-    {
-        "grep",
-        "egrep",
-        "rg",
-        "command",
-        "which",
-        "type",
-        "hash",
-        "pgrep",
-        "nvidia-smi",
-        "curl",
-        "cmp",
-        "diff",
-        "false",
-    }
-)
 _KEPT: Final = frozenset({"cd", "source", "."})  # statements that the launch after them depends on
 _MOST_SETUP: Final = 100  # of these statements, the last ones
-_BROKEN: Final = re.compile(r"(?:[ \t]|\\\n)*\\[ \t]+(?=\n|$)")
 _ASSIGNED: Final = re.compile(r"([A-Za-z_]\w*)\+?=")
-
-
-class Variables:
-    """Reads variables in one world, for expansions."""
-
-    __slots__ = ("script", "world")
-
-    def __init__(self, script: Script, world: World) -> None:
-        self.script, self.world = script, world
-
-    def read(self, name: str) -> Value | None:
-        """Give a variable's value, None when the text does not set it."""
-        state = self.script.state
-        value = state.read(name, self.world)
-        if value is None and name not in state.variables:
-            told = self.script.reader.env.get(name)
-            return None if told is None else Value((Piece(told),) if told else ())
-        return value
-
-    def positional(self) -> tuple[Field, ...] | None:
-        """Give the words of "$@"."""
-        return self.script.state.words
-
-    def substituted(self, node: Node) -> tuple[Piece, ...] | None:
-        """Give what a command substitution prints, as far as it is plain."""
-        return self.script.substituted(node, self.world)
 
 
 class Script:
@@ -134,7 +88,11 @@ class Script:
         if self.reader.exhausted():
             return yes
         if kind in ("command", "test_command"):
-            return self.command(node, redirects, suffix) if kind == "command" else self.test(node)
+            return (
+                simple.command(self, node, redirects, suffix)
+                if kind == "command"
+                else simple.test(self, node)
+            )
         if kind == "redirected_statement":
             body = node.child_by_field_name("body")
             given = [child for child in node.children if child.type.endswith("redirect")]
@@ -145,10 +103,11 @@ class Script:
                 return self.statement(body, [*given, *redirects], suffix)
             self.redirected(None, [*given, *redirects], [])
             return self.statement(body, (), (*suffix, *self.told(given)))
-        if (kind == "variable_assignment" and not self._assigns(node)) or (
-            kind == "variable_assignments" and not all(self._assigns(child) for child in node.named_children)
+        if (kind == "variable_assignment" and not simple.assigns(self, node)) or (
+            kind == "variable_assignments"
+            and not all(simple.assigns(self, child) for child in node.named_children)
         ):
-            return self.command(node, redirects, suffix)
+            return simple.command(self, node, redirects, suffix)
         if kind in ("variable_assignment", "variable_assignments"):
             for one in [node] if kind == "variable_assignment" else node.named_children:
                 builtin.assign(self, one)
@@ -216,117 +175,6 @@ class Script:
         return status
 
     # Commands.
-
-    def test(self, node: Node) -> Status:
-        """Decide `[ ... ]` and `[[ ... ]]` in every world."""
-        status: Status = []
-        for guard, done in worlds(self.state.guard, lambda world: decide(node, self.expander(world))):
-            if done is None:
-                point = self.point(node)
-                status += [(guard | {(point, 0)}, True), (guard | {(point, 1)}, False)]
-            else:
-                status.append((guard, done))
-        return [(guard, done) for guard, done in status if len(dict(guard)) == len(guard)]
-
-    def command(self, node: Node, redirects: Sequence[Node], suffix: tuple[str, ...]) -> Status:
-        """Follow one simple command in every world that it has."""
-        single = node.type == "variable_assignment"
-        parts = [node] if single else node.children
-        assigned = [child for child in parts if self._assigns(child)]
-        words = [
-            child
-            for child in parts
-            if child.type != "comment" and not child.type.endswith("redirect") and not self._assigns(child)
-        ]
-        redirects = [*(child for child in parts if child.type.endswith("redirect")), *redirects]
-        # The grammar counts words after a redirection as more of its target.
-        words += [
-            more
-            for one in redirects
-            if one.type == "file_redirect"
-            for more in one.children_by_field_name("destination")[1:]
-        ]
-        words.sort(key=lambda child: child.start_byte)
-        if not words:
-            return [(self.state.guard, True)]
-
-        def expand(world: World) -> tuple[list[tuple[str, Field]], list[Field]]:
-            expander = self.expander(world)
-            assignments = []
-            for one in assigned:
-                name, pieces = builtin.scalar(self, one, expander)
-                start, end = self.syntax.span(one)
-                place = self.syntax.pieces.offset(start)
-                raw = self.syntax.pieces.spelled(start, end).replace("\\\n", "")
-                assignments.append((name, Field(pieces, place=place, raw=raw)))
-            return assignments, expander.words(words)
-
-        found = worlds(self.state.guard, expand)
-        heredocs = read_heredocs(self, redirects)
-        tail = (*self.told(redirects), *suffix, *(["&"] if control.in_background(node) else []))
-        statuses: Status = []
-        branches: list[tuple[Guard, Callable[[], None]]] = []
-        for guard, (assignments, fields) in found:
-
-            def follow(
-                assignments: list[tuple[str, Field]] = assignments, fields: list[Field] = fields
-            ) -> None:
-                statuses.extend(self.simple(node, assignments, fields, tail, heredocs))
-
-            branches.append((guard, follow))
-        self.state.branch(branches)
-        return statuses or [(self.state.guard, True)]
-
-    def _assigns(self, node: Node) -> bool:
-        """Tell an assignment from a flag with a value, which the grammar does not before a command."""
-        return node.type == "variable_assignment" and self.syntax.text[self.syntax.span(node)[0]] != "-"
-
-    def simple(
-        self,
-        node: Node,
-        assignments: list[tuple[str, Field]],
-        fields: list[Field],
-        tail: tuple[str, ...],
-        heredocs: Sequence[Heredoc],
-    ) -> Status:
-        """Follow a simple command whose words are expanded."""
-        guard = self.state.guard
-        if not fields:
-            for name, value in assignments:
-                self.state.write(name, (Option(frozenset(), Value(value.pieces)),))
-            return [(guard, True)]
-        end = self.syntax.span(node)[1]
-        if match := _BROKEN.match(self.syntax.text, end):
-            at = self.syntax.text.index(
-                "\\", self.syntax.text.find("\\\n", end, match.end()) + 1 if "\\\n" in match.group() else end
-            )
-            place = self.syntax.pieces.offset(at)
-            fields = [*fields, Field((Piece(" "),), place=place, raw="\\ ")]
-        name = fields[0].text
-        calls = self.state.calls
-        if name in self.state.functions and name not in calls and len(calls) < _DEEPEST_CALL:
-            function.call(self, name, assignments, fields[1:])
-            point = self.point(node)
-            return [(guard | {(point, 0)}, True), (guard | {(point, 1)}, False)]
-        if name in ("test", "["):
-            done = decide_words([field for field in fields[1:] if field.text != "]"])
-            if done is not None:
-                return [(guard, done)]
-            point = self.point(node)
-            return [(guard | {(point, 0)}, True), (guard | {(point, 1)}, False)]
-        if name in ("true", ":", "false") and not heredocs:
-            return [(guard, name != "false")]
-        if not builtin.run(self, node, name, assignments, fields, tail, heredocs):
-            self.line(node, Line(assignments, fields, tail, self._setup(), self._source(node, assignments)))
-            for one in heredocs:
-                one.deliver(self, fields)
-            printed(self, node, fields)
-            if name == "exec" and len(fields) > 1:
-                self.state.ended = True
-        if name in _ASKS:
-            point = self.point(node)
-            return [(guard | {(point, 0)}, True), (guard | {(point, 1)}, False)]
-        return [(guard, True)]
 
     def redirected(self, node: Node | None, redirects: Sequence[Node], fields: list[Field]) -> None:
         """Read here-documents of a compound statement."""
@@ -454,11 +302,11 @@ class Script:
         last = [child for child in parent.children if child.type != "heredoc_redirect"][-1]
         return self.syntax.span(last)[1]
 
-    def _source(self, node: Node, assignments: Sequence[tuple[str, Field]]) -> str:
-        del assignments
+    def source(self, node: Node) -> str:
+        """Give a statement as it is written, its redirections too."""
         return self.syntax.pieces.spelled(self._begin(node), self._stop(node))
 
-    def _setup(self) -> tuple[tuple[str, ...], ...]:
+    def preceding(self) -> tuple[tuple[str, ...], ...]:
         """Give the statements to write before the command; its words have their values already."""
         kept = []
         for words, _ in self.setup:

@@ -1,0 +1,222 @@
+"""From one simple command to the launch of an engine, or to the string that holds one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mlacheck.frozen import replace
+from mlacheck.launch.collection import Collection
+from mlacheck.launch.command import LaunchCommand, Source, Word, Wrapper
+from mlacheck.launch.finder import Environment, Hit, find
+from mlacheck.launch.frame import Frame, Line, is_flag
+from mlacheck.launch.piece import Field, Lines, Piece, Pieces
+from mlacheck.launch.programs import MENTIONS, POSITIONAL_MODEL, Module, starts_program
+from mlacheck.launch.quoting import quote
+
+if TYPE_CHECKING:
+    from mlacheck.launch.shell.state import State
+    from mlacheck.launch.shell.world import Value
+
+_DEEPEST: Final = 4  # strings inside strings
+_ASKS_ONLY: Final = frozenset({"-h", "--help", "--version", "-v"})
+
+
+class Recognizer(Collection):
+    """Looks for launches in simple commands."""
+
+    def __init__(self, default_engine: str, file: str | None, lines: Lines, *, whole: bool) -> None:
+        super().__init__(file, lines)
+        self.default_engine = default_engine
+        self.whole = whole  # the text is a command, so flags alone are one too
+        self.seen: Field | None = None  # the first word that is not a launch, for the message
+        self.consumed: set[str] = set()  # variables that were read by a command that launches nothing
+
+    def parse(self, pieces: Pieces, frame: Frame, state: State | None) -> None:
+        """Read a text with a parser; the reader of texts does it."""
+        raise NotImplementedError
+
+    def mentions(self, text: str) -> bool:
+        """Tell whether a text may hold a launch command."""
+        return any(mark in text for mark in MENTIONS)
+
+    def finds(self, line: Line) -> bool:
+        """Tell whether a line has an entry point."""
+        return find(line.fields, Environment()) is not None
+
+    def line(self, line: Line, env: Environment, state: State | None, frame: Frame) -> bool:
+        """Look for a launch in one simple command; tell whether it was one (or nearly)."""
+        before = len(self.problems)
+        for name, assigned in line.assignments:
+            env.put(name, assigned.text, assigned.unknown)
+        first = line.assignments[0][1] if line.assignments else line.fields[0]
+        source = frame.source or self.source(first.place)
+        hit = find(line.fields, env)
+        if hit is None:
+            if frame.guess:
+                return False
+            flags = line.fields
+            elided = flags[0].text == "..." and len(flags) > 1
+            if frame.wrappers or not self.whole or not is_flag(flags[elided].text):
+                if self.seen is None:
+                    self.seen = flags[0]
+                self.consumed.update(name for field in flags for name in field.via)
+                return False
+            hit = Hit(module=Module(self.default_engine, "flags"))
+        if frame.guess and not plain_launch(line, hit):
+            return False
+        for index in hit.env_files:
+            self.problem(
+                "env-file-not-read",
+                f"the variables in {line.fields[index].text} are not known",
+                "give the ones that matter with --env NAME=VALUE",
+                line.fields[index].place,
+                "info",
+            )
+        if hit.not_runnable is not None:
+            module = line.fields[hit.not_runnable]
+            self.problem(
+                "not-runnable-module",
+                f"python -m {module.text} cannot be run: the package has no __main__",
+                f"use `{module.text} serve ...`",
+                module.place,
+            )
+            return True
+        if hit.string_at is not None:
+            found = len(self.commands)
+            inner = replace(frame, source=source, text=frame.text or line.text)
+            self._string(line, hit, env, state, inner)
+            return len(self.commands) > found or len(self.problems) > before
+        self._command(line, hit, env, state, frame, source)
+        return True
+
+    def _string(self, line: Line, hit: Hit, env: Environment, state: State | None, frame: Frame) -> None:
+        script = line.fields[hit.string_at or 0]
+        if len(frame.wrappers) >= _DEEPEST:
+            self.problem(
+                "nested-too-deep",
+                f"the command stands in more than {_DEEPEST} strings inside each other",
+                "give the innermost command on its own",
+                script.place,
+            )
+            return
+        raws = [*(f.raw for _, f in line.assignments), *(f.raw or quote(f.text) for f in line.fields)]
+        cut = len(line.assignments) + (hit.string_at or 0)
+        wrapper = Wrapper(tuple(raws[:cut]), (*raws[cut + 1 :], *line.suffix), line.setup, script.live)
+        inner = replace(
+            frame,
+            wrappers=(*frame.wrappers, wrapper),
+            image=hit.image or frame.image,
+            guess=frame.guess or hit.guess,
+        )
+        pieces = list(script.pieces)
+        if hit.string_from:
+            pieces = Pieces(pieces).cut(hit.string_from, len(Pieces(pieces).text))
+        if hit.guess and not self.mentions(script.text):
+            self.consumed.update(script.via)
+            return
+        self.parse(Pieces(pieces), inner, self._inherited(env, state))
+
+    def _inherited(self, env: Environment, state: State | None) -> State:
+        """Give the state of a shell that is started with an environment."""
+        from mlacheck.launch.shell.state import State as Fresh  # the parser is for texts that need one
+        from mlacheck.launch.shell.world import Option, Value, always  # same
+
+        inner = Fresh()
+        if state is not None:
+            inner.guard, inner.calls = state.guard, state.calls
+        for name, value in env.values.items():
+            held = state.variables.get(name) if state is not None else None
+            same = held is not None and len(held) == 1 and held[0].value is not None
+            inner.variables[name] = (
+                held
+                if same and held is not None and _text(held[0].value) == value
+                else always(Value((Piece(value),) if value else ()))
+            )
+        for name, unknown in env.unknown.items():
+            held = state.variables.get(name) if state is not None else None
+            inner.variables[name] = (
+                held
+                if held is not None and len(held) > 1
+                else (Option(frozenset(), Value((Piece("${" + name + "}", names=unknown),))),)
+            )
+        inner.exported = {*env.values, *env.unknown}
+        return inner
+
+    def _command(
+        self, line: Line, hit: Hit, env: Environment, state: State | None, frame: Frame, source: Source
+    ) -> None:
+        module = hit.module
+        if module is None:
+            return
+        fields = line.fields
+        prefix = [f.raw for _, f in line.assignments] + [
+            f.raw or quote(f.text) for f in fields[: hit.argv_at]
+        ]
+        given = [f for f in fields[hit.argv_at :] if not (f.text == "..." and module.entry == "flags")]
+        words = [self._word(f) for f in given]
+        if any(word.text in _ASKS_ONLY for word in words) and not self.whole:
+            return
+        for word in words:
+            self.pasted(word)
+        if module.entry == "sglang serve":
+            kept = self.server_type(words, prefix)
+            if kept is None:
+                return
+            words = kept
+        flag = POSITIONAL_MODEL.get(module.entry)
+        # `$X` alone may be the model or more flags: it is the model when no flag names one.
+        named = any(word.text.partition("=")[0] in ("--model-path", "--model") for word in words)
+        if flag and words and not words[0].text.startswith("-") and not (words[0].splits and named):
+            words.insert(0, Word(flag, words[0].line, words[0].column, implied=True))
+        around = frame.around
+        command = LaunchCommand(
+            engine=module.engine,
+            entry=module.entry,
+            words=tuple(words),
+            prefix=tuple(prefix),
+            env=env.values,
+            unknown_env=env.unknown,
+            image=hit.image or frame.image or around.image,
+            text=frame.text or line.text,
+            source=source,
+            suffix=line.suffix,
+            setup=line.setup,
+            wrappers=frame.wrappers,
+            image_at=None if hit.image_at is None else hit.image_at + len(line.assignments),
+            start=line.span[0],
+            end=line.span[1],
+            gpu=around.gpu,
+            gpu_count=around.gpu_count,
+            nodes=around.nodes,
+            label=around.label,
+            assumed=tuple(dict.fromkeys(one for field in given for one in field.assumed)),
+        )
+        self.add(command, state.guard if state is not None else frozenset())
+
+    def _word(self, field: Field) -> Word:
+        return Word(
+            field.text,
+            *self.lines.place(field.place),
+            field.unknown,
+            field.splits,
+            field.raw,
+            start=field.start,
+            end=field.end,
+            via=field.via,
+            style=field.style,
+            within=field.within,
+        )
+
+
+def _text(value: Value | None) -> str | None:
+    if value is None or value.items is not None or any(piece.names for piece in value.pieces):
+        return None
+    return "".join(piece.text for piece in value.pieces)
+
+
+def plain_launch(line: Line, hit: Hit) -> bool:
+    """Tell whether a line that may be prose is a launch: programs alone before it, flags after it."""
+    if hit.string_at is not None:
+        return True
+    flags = any(field.text.startswith("--") for field in line.fields[hit.argv_at :])
+    return flags and starts_program(line.fields[: hit.argv_at])
