@@ -192,7 +192,7 @@ def child(_: Sequence[str]) -> dict[str, Any]:
         options.append(row)
     # Read as plain JSON by the parser, and by its class when the engine's config is built.
     speculative = cast("Any", importlib.import_module("vllm.config.speculative"))
-    configs["SpeculativeConfig"] = {**describe_config(speculative.SpeculativeConfig), "dashes": True}
+    configs["SpeculativeConfig"] = {**describe_config(speculative.SpeculativeConfig), "late": True}
     for row in options:
         if row["dest"] == "speculative_config":
             row["type"] = "optional_SpeculativeConfig"

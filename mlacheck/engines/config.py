@@ -27,16 +27,18 @@ _FALSE: Final = frozenset({"0", "off", "f", "false", "n", "no"})
 def config_class(name: str, details: Mapping[str, Any]) -> Callable[[str], object]:
     """Give the converter of one class: a JSON object of its fields, as pydantic would take it."""
     fields: Mapping[str, Mapping[str, Any]] = details["fields"]
-    dashes = bool(details.get("dashes"))
+    # The parser takes any JSON; the class reads it later, with dashes in its keys too.
+    late = bool(details.get("late"))
 
     def convert(text: str) -> object:
         try:
             given = json.loads(text)
         except ValueError:
-            raise ConversionError("not JSON", "config-json", name=name, value=text) from None
+            reason = "json" if late else "config-json"
+            raise ConversionError("not JSON", reason, name=name, value=text) from None
         if not isinstance(given, dict):
             raise ConversionError("not a JSON object", "config-object", name=name, value=text)
-        if dashes:
+        if late:
             given = {key.replace("-", "_"): value for key, value in given.items()}
         return {key: _value(name, fields, key, value) for key, value in given.items()}
 

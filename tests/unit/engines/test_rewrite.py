@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import pytest
+
+from mlacheck.engines import Grammar
+from mlacheck.facts import UNKNOWN
+
+
+def parse(line, unknown=None):
+    return Grammar.load("vllm", "0.33.0").parse(line.split(), unknown)
+
+
+def test_underscores_become_dashes_up_to_the_first_dot_and_not_in_values():
+    arguments = parse("--model m --tensor_parallel_size 8 --speculative_config.num_speculative_tokens 3")
+    assert arguments.problems == ()
+    assert arguments.values["tensor_parallel_size"] == 8
+    assert arguments.values["speculative_config"] == {"num_speculative_tokens": 3}
+    assert parse("--model a_b").values["model"] == "a_b"
+
+
+@pytest.mark.parametrize(
+    ("line", "config"),
+    [
+        ("-sc.method mtp -sc.num_speculative_tokens 3", {"method": "mtp", "num_speculative_tokens": 3}),
+        ("-sc.method=mtp", {"method": "mtp"}),
+        ("--speculative-config.num-speculative-tokens 2", {"num_speculative_tokens": 2}),
+        ("--speculative-config None", None),
+    ],
+)
+def test_dotted_keys_are_one_config(line, config):
+    arguments = parse(f"--model m {line}")
+    assert arguments.problems == ()
+    assert arguments.values["speculative_config"] == config
+
+
+def test_lists_are_joined_and_objects_nest():
+    arguments = parse("--model m -cc.custom_ops+ a,b -cc.custom_ops+=c -cc.pass_config.x 1")
+    assert arguments.values["compilation_config"] == {"custom_ops": ["a", "b", "c"], "pass_config": {"x": 1}}
+
+
+def test_what_is_given_keeps_its_place_in_the_line():
+    arguments = parse("-sc.method mtp -tp 8 -sc.num_speculative_tokens 3 --model m")
+    assert arguments.given["speculative_config"].spans == ((0, 2), (4, 6))
+    assert arguments.given["tensor_parallel_size"].spans == ((2, 4),)
+    wrong = parse("--model m -tp 8 -sc.methd mtp")
+    assert (wrong.problems[0].kind, wrong.problems[0].index) == ("invalid-value", 4)
+
+
+@pytest.mark.parametrize(("line", "level"), [("-O3", "3"), ("-O=2", "2"), ("-O 1", "1")])
+def test_an_optimization_level_may_be_glued(line, level):
+    assert parse(f"--model m {line}").values["optimization_level"] == level
+
+
+def test_a_variable_inside_a_config_leaves_the_config_unknown():
+    arguments = parse("--model m -sc.method $M", {3: ("M",)})
+    assert arguments.values["speculative_config"] is UNKNOWN
+
+
+def test_a_key_without_a_value_is_a_problem():
+    [problem] = parse("--model m -ac.backend").problems
+    assert (problem.kind, problem.index) == ("missing-value", 2)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("-ac.backend foo", "no choice 'foo'"),
+        ("-ac.backnd TRITON_MLA", "did you mean backend?"),
+        ("-ac {x", "not JSON"),
+        ("-ac [1]", "not a JSON object"),
+        ("-ac.use_non_causal maybe", "is no boolean"),
+        ("--speculative-config.method mtpp", "no choice 'mtpp'"),
+    ],
+)
+def test_a_config_is_checked_by_its_class(line, said):
+    [problem] = parse(f"--model m {line}").problems
+    assert said in problem.message
+
+
+@pytest.mark.parametrize(
+    ("line", "dest", "value"),
+    [
+        ("-ac.backend triton_mla", "backend", "TRITON_MLA"),
+        ("-ac.backend auto", "backend", None),
+        ("-ac.use_non_causal yes", "use_non_causal", True),
+        ('-ac {"flex_attn_block_m":"16"}', "flex_attn_block_m", 16),
+        ('-ac {"backend":7}', "backend", 7),
+    ],
+)
+def test_values_are_read_as_the_class_reads_them(line, dest, value):
+    arguments = parse(f"--model m {line}")
+    assert arguments.problems == ()
+    assert arguments.values["attention_config"] == {dest: value}
+
+
+def test_optional_and_named_types():
+    arguments = parse("--model m --max-model-len 10k --dcp-comm-backend None --moe-backend Deep-GEMM")
+    assert arguments.problems == ()
+    assert arguments.values["max_model_len"] == 10_000
+    assert arguments.values["dcp_comm_backend"] is None
+    assert arguments.values["moe_backend"] == "deep_gemm"
+    assert parse("--model m --max-model-len auto").values["max_model_len"] == -1
+    assert parse("--model m --disable-prefix-caching").values["enable_prefix_caching"] is False
+    [problem] = parse("--model m --dcp-comm-backend ag").problems
+    assert problem.kind == "invalid-choice"

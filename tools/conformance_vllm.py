@@ -1,0 +1,133 @@
+"""Replay recorded verdicts of the real vLLM, as tools/conformance.py does for SGLang.
+
+A recorded line: {id, model, gpu, flashinfer, args, env, verdict, stage, message, where, decode_backend,
+resolved}. `@name` in args, also inside JSON, is a folder with a config.json under --models. Hybrid models
+report the backend of their first layer, which has linear attention: their decode backend is not compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from conformance import RECORDED, Tally, refusal, rows_of, table
+
+from mlacheck.cases import Cases
+from mlacheck.ruleset.load import load_program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from mlacheck.finding import Finding, Report
+
+# The engine's name of a value, where it is not ours.
+_NAMES: Final = {"spec_method": "speculative_method"}
+_LINEAR: Final = "GDN_ATTN"
+_FOLDER: Final = re.compile(r"@([\w.-]+)")
+
+
+def case_of(row: dict[str, Any], version: str, models: Path) -> dict[str, Any]:
+    """Make the case of a recorded row."""
+
+    def placed(text: str) -> str:
+        return _FOLDER.sub(lambda m: str(models / m[1]) if (models / m[1]).exists() else m[0], text)
+
+    args = [placed(word) for word in row["args"]]
+    if row.get("model") is not None:
+        args = ["--model", placed(f"@{row['model']}"), *args]
+    return {
+        "id": row["id"],
+        "engine": "vllm",
+        "engine_version": version,
+        "model": None,
+        "gpu": row["gpu"],
+        "gpu_count": 8,
+        "flashinfer": row["flashinfer"],
+        "args": args,
+        "env": row.get("env") or {},
+    }
+
+
+def compare(tally: Tally, row: dict[str, Any], report: Report) -> None:
+    """Count how one report differs from the recorded verdict."""
+    if row["verdict"] not in {"ok", "error"} or row.get("yaml"):
+        return
+    tally.cases += 1
+    stop = refusal(report)
+    told = f"{row['stage']} {row.get('where')}: {(row.get('message') or '')[:140]!r}"
+    if row["verdict"] == "error" and stop is None:
+        tally.add("undecided" if report.verdict == "unknown" else "false OK", row, told)
+    elif row["verdict"] == "error" and stop is not None and not same_reason(row, stop, tally.version):
+        tally.add("wrong reason", row, f"{told} <> {stop.id} {stop.message[:100]}")
+    elif row["verdict"] == "ok" and stop is not None:
+        tally.add("false alarm", row, f"{stop.id} {stop.message[:120]}")
+    elif row["verdict"] == "ok":
+        if report.verdict == "unknown":
+            tally.add("undecided", row, " ".join(one.rule for one in report.undecided[:4]))
+        for name, expected, found in differing(row, report):
+            tally.add("wrong value", row, f"{name}: engine {expected!r}, ours {found!r}")
+
+
+def differing(row: dict[str, Any], report: Report) -> Iterator[tuple[str, object, object]]:
+    """Yield each resolved value that differs."""
+    expected = dict(row.get("resolved") or {})
+    if row.get("decode_backend") != _LINEAR:
+        expected["decode_backend"] = row.get("decode_backend")
+    for name, value in expected.items():
+        ours = report.resolved.get(_NAMES.get(name, name))
+        if ours is not None and name != "model" and ours.value != value:
+            yield name, value, ours.value
+
+
+def same_reason(row: dict[str, Any], stop: Finding, version: str) -> bool:
+    """Tell whether the rule is about the guard that fired, by what the engine said."""
+    step = next((one for one in load_program("vllm", version).program.steps if one.id == stop.id), None)
+    texts = step.engine_says if step else (stop.engine_message or "",)
+    said = _bare(row.get("message") or "")
+    # argparse puts the option's name before a converter's own text.
+    return any(
+        _bare(text.partition(": ")[2] or text)[:50] in said or _bare(text)[:50] in said for text in texts
+    )
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"['\"`\s]", "", text).lower()
+
+
+def replay(version: str, rows: Iterable[dict[str, Any]], models: Path) -> Tally:
+    """Check every recorded row of a version."""
+    tally = Tally(version)
+    cases = Cases()
+    for row in rows:
+        compare(tally, row, cases.report(case_of(row, version, models)))
+    return tally
+
+
+def main() -> int:
+    """Print the table and the differing cases."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="*", type=Path, help="recorded verdicts (default: tests/conformance)")
+    parser.add_argument("--models", type=Path, default=RECORDED / "models")
+    parser.add_argument("--show", type=int, default=25, metavar="N", help="differing cases to show")
+    parser.add_argument("--as-version", help="engine version of files whose name does not begin with it")
+    given = parser.parse_args()
+    tallies = []
+    for path in given.files or sorted((RECORDED / "recorded" / "vllm").glob("*.jsonl.gz")):
+        version = given.as_version or path.name.removesuffix(".jsonl.gz")
+        tallies.append(replay(version, rows_of(path), given.models))
+    print(table(tallies))
+    for tally in tallies:
+        for kind, row, detail in tally.rows[: given.show]:
+            print(
+                f"\n{tally.version} {kind}: {detail}\n   {row['model']} {row['gpu']} {' '.join(row['args'])}"
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
