@@ -75,7 +75,7 @@ def compare(tally: Tally, row: dict[str, Any], report: Report) -> None:
 
 def differing(row: dict[str, Any], report: Report) -> Iterator[tuple[str, object, object]]:
     """Yield each resolved value that differs."""
-    expected = dict(row.get("resolved") or {})
+    expected: dict[str, Any] = dict(row.get("resolved") or {})
     if row.get("decode_backend") != _LINEAR:
         expected["decode_backend"] = row.get("decode_backend")
     for name, value in expected.items():
