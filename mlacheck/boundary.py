@@ -22,7 +22,8 @@ _BACKENDS: Final = ("prefill_backend", "decode_backend", "verify_backend", "draf
 def not_checked(program: Program, line: Line, resolved: Mapping[str, Resolved]) -> tuple[str, ...]:
     """Say what nobody looked at in a line."""
     given = line.arguments.given
-    read = {name: one.flag for name, one in given.items() if name not in program.inert}
+    meant = {*program.inert, program.model}  # the model is what the rules are about
+    read = {name: one.flag for name, one in given.items() if name not in meant}
     unread = [flag for name, flag in read.items() if name not in program.reads]
     notes = [f"{', '.join(unread)}: no rule reads it"] if unread else []
     if line.checkable:

@@ -108,7 +108,7 @@ def has_settings(engine: str) -> bool:
 def default_rows(engine: str, version: str) -> tuple[str, ...]:
     """List the attention backends of a version that run on NVIDIA GPUs, and the engine's own choice first."""
     known = settings(engine)
-    choices = Grammar.load(engine, version).option(known["row"]).choices
+    choices = known.get("rows") or Grammar.load(engine, version).option(known["row"]).choices
     return (AUTO, *(str(one) for one in choices if one not in known["elsewhere"]))
 
 

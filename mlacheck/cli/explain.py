@@ -7,15 +7,16 @@ import sys
 import click
 
 from mlacheck.cli import exit as codes
+from mlacheck.probes.engine import ENGINES
 
 
 @click.command("explain")
 @click.argument("name", metavar="ID|SLUG")
-@click.option("--engine", type=click.Choice(["sglang"]), default="sglang", show_default=True)
+@click.option("--engine", type=click.Choice(ENGINES), help="Only rules of this engine.")
 @click.option(
     "--format", "format_", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True
 )
-def command(name: str, engine: str, format_: str) -> None:
+def command(name: str, engine: str | None, format_: str) -> None:
     """Explain a rule: what, why, versions, a bad and a good line, ways out, source and evidence.
 
     \b
@@ -28,10 +29,17 @@ def command(name: str, engine: str, format_: str) -> None:
     from mlacheck.ruleset.error import RuleError  # same
     from mlacheck.ruleset.load import ruleset  # same
 
-    try:
-        one = explain(ruleset(engine), name)
-    except (RuleError, UnknownRule) as error:
-        raise codes.InputError(str(error)) from error
+    unknown: UnknownRule | None = None
+    for searched in (engine,) if engine else ENGINES:
+        try:
+            one = explain(ruleset(searched), name)
+            break
+        except UnknownRule as error:
+            unknown = unknown or error
+        except RuleError as error:
+            raise codes.InputError(str(error)) from error
+    else:
+        raise codes.InputError(str(unknown)) from unknown
     if format_ == "json":
         import json  # same
 
