@@ -23,17 +23,17 @@ class CompileRules(BuildHookInterface[Any]):
             return
         sys.path.insert(0, self.root)
         from mlacheck.data import compiled_name, parse_yaml, rules_root
-        from mlacheck.probes.engine import recorded_versions
+        from mlacheck.probes.engine import ENGINES, recorded_versions
         from mlacheck.ruleset.load import generate, module_name
 
         self._folder = tempfile.TemporaryDirectory(prefix="mlacheck-rules-")
         folder = Path(self._folder.name)
         files = {
-            f"{module_name('sglang', one)}.py": generate("sglang", one) for one in recorded_versions("sglang")
+            f"{module_name(engine, one)}.py": generate(engine, one)
+            for engine in ENGINES
+            for one in recorded_versions(engine)
         }
-        engine = ("sglang/spellings.yaml", "sglang/remedies.yaml", "sglang/matrix.yaml", "decode/sglang.yaml")
-        data = ("gpus.yaml", "flashinfer/watched.yaml", *engine, *self._models())
-        for name in data:
+        for name in self._data():
             files[compiled_name(*name.split("/"))] = json.dumps(parse_yaml(rules_root() / name))
         files["__init__.py"] = ""
         for name, text in files.items():
@@ -45,5 +45,10 @@ class CompileRules(BuildHookInterface[Any]):
         if self._folder is not None:
             self._folder.cleanup()
 
-    def _models(self) -> list[str]:
-        return [f"models/{path.name}" for path in sorted(Path(self.root, "rules", "models").glob("*.yaml"))]
+    def _data(self) -> list[str]:
+        """Name the files that runs read as data; an engine has those of its kinds that it needs."""
+        rules = Path(self.root, "rules")
+        kinds = ("*.yaml", "*/spellings.yaml", "*/remedies.yaml", "*/matrix.yaml")
+        folders = ("flashinfer/*.yaml", "decode/*.yaml", "models/*.yaml")
+        found = (path for pattern in (*kinds, *folders) for path in rules.glob(pattern))
+        return sorted(path.relative_to(rules).as_posix() for path in found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import os
 import sys
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 # What a shell gives for a command that a closed pipe ended, as in `mlacheck rules list | head`.
 _PIPE_CLOSED: Final = 141
+# Most objects of a run stay: looking for cycles as often as is usual takes a twentieth of it.
+_OBJECTS_BETWEEN_COLLECTIONS: Final = 50_000
 
 
 @contextlib.contextmanager
@@ -100,6 +103,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; a report that cannot be written is no traceback."""
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     if sys.stdout is None:  # closed by the caller
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - stays open
     # A terminal or log that lacks a character gets its escape, not a traceback.

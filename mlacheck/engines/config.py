@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from typing import TYPE_CHECKING, Any, Final
 
@@ -48,6 +47,8 @@ def config_class(name: str, details: Mapping[str, Any]) -> Callable[[str], objec
 def _value(name: str, fields: Mapping[str, Mapping[str, Any]], key: str, value: object) -> object:
     field = fields.get(key)
     if field is None:
+        import difflib  # only for a mistake
+
         close = difflib.get_close_matches(key, fields, n=1)
         hint = f"; did you mean {close[0]}?" if close else ""
         raise ConversionError(f"{name} has no field {key!r}{hint}", "config-field", name=name, key=key)

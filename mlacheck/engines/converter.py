@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from mlacheck.engines.config import config_class
@@ -42,6 +41,8 @@ def _human_int(units: Mapping[str, int]) -> Converter:
             except ValueError:
                 said = f"not a number such as 8192 or with a unit of {sizes} (case matters)"
                 raise ConversionError(said, "human-int", value=text) from None
+        from decimal import Decimal  # only for a number with a unit
+
         number, unit = match.groups()
         if units[unit] % 1000 == 0:
             return int(Decimal(number) * units[unit])

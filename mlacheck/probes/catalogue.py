@@ -30,7 +30,8 @@ def build_catalogue(files: dict[str, Any]) -> dict[str, Any]:
             if row["id"] in rows:
                 raise ValueError(f"{FOLDER}/{name}: {row['id']} stands twice")
             rows[row["id"]] = {**row, "file": f"rules/{FOLDER}/{name}"}
-    models = {key: _entry(key, rows, ()) for key in rows}
+    done: dict[str, dict[str, Any]] = {}
+    models = {key: _resolve(key, rows, done, ()) for key in rows}
     index: dict[str, str] = {}
     for key, row in rows.items():
         for spelling in (key, *row.get("aliases", ())):
@@ -40,26 +41,31 @@ def build_catalogue(files: dict[str, Any]) -> dict[str, Any]:
     return {"models": models, "index": index}
 
 
-def _entry(key: str, rows: dict[str, dict[str, Any]], followed: tuple[str, ...]) -> dict[str, Any]:
+def _resolve(
+    key: str, rows: dict[str, dict[str, Any]], done: dict[str, dict[str, Any]], followed: tuple[str, ...]
+) -> dict[str, Any]:
     """Resolve `like`: the other entry's config less the keys in `without`, this one's keys over it."""
+    if key in done:
+        return done[key]
     row = rows[key]
     config = {name: _unfold(value) for name, value in row.get("config", {}).items()}
     base = row.get("like")
     if base is not None:
         if base not in rows or base in (key, *followed):
             raise ValueError(f"{row['file']}: {key} is like {base}, which is no other entry")
-        inherited = _entry(base, rows, (*followed, key))["config"]
+        inherited = _resolve(base, rows, done, (*followed, key))["config"]
         config = {
             name: value for name, value in inherited.items() if name not in row.get("without", ())
         } | config
     extra: dict[str, Any] = {name: row[name] for name in EXTRAS if name in row}
-    return {
+    done[key] = {
         "config": config,
         "file": row["file"],
         "source": row["source"],
         "certainty": row["certainty"],
         **extra,
     }
+    return done[key]
 
 
 def _unfold(value: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from pathlib import Path
@@ -268,6 +267,8 @@ def _nearest(ref: str, index: Mapping[str, str]) -> tuple[str, ...]:
     same = [key for spelling, key in index.items() if spelling.rsplit("/", 1)[-1] == last]
     if same:
         return tuple(dict.fromkeys(same))[:3]
+    import difflib  # only for a name that is not there
+
     close = [index[spelling] for spelling in difflib.get_close_matches(wanted, index, n=3, cutoff=0.75)]
     if not close:
         tails = {spelling.rsplit("/", 1)[-1]: key for spelling, key in index.items()}
