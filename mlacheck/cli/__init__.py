@@ -115,6 +115,7 @@ def main() -> None:
             cli(prog_name="mlacheck")
         finally:
             sys.stdout.flush()
+            gc.freeze()  # the interpreter would look through every object once more as it ends
     except BrokenPipeError:
         _drop_output()
         sys.exit(_PIPE_CLOSED)

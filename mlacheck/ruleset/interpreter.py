@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import operator
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -52,26 +53,35 @@ def _worlds(text: str, facts: Mapping[str, object], scope: Scope) -> object:
     if combinations > _MOST_COMBINATIONS:
         return UNKNOWN
     if not uncertain:
-        return _evaluate(scope.tree(text), facts, scope)
+        return _evaluate(scope.tree(text), _World(facts, scope))
     results = []
     names = [name for name, _ in uncertain]
-    world = dict(facts)
+    decided = dict(facts)
     for options in itertools.product(*(value.options for _, value in uncertain)):
-        world.update(zip(names, options, strict=True))
-        results.append(_evaluate_world(text, world, scope))
+        decided.update(zip(names, options, strict=True))
+        results.append(_evaluate_text(text, _World(decided, scope)))
     truths = {truth(result) for result in results}
     if len(truths) == 1 and not all(map(is_known, results)):
         return {True: _TRUTHY, False: _FALSY, None: UNKNOWN}[truths.pop()]
     return one_of(results)
 
 
-def _evaluate_world(text: str, world: Mapping[str, object], scope: Scope) -> object:
-    if scope.namespace:
+@dataclass(slots=True)
+class _World:
+    """Facts that stay as they are during one evaluation, and what derived facts came to in it."""
+
+    facts: Mapping[str, object]
+    scope: Scope
+    derived: dict[str, object] = field(default_factory=dict)
+
+
+def _evaluate_text(text: str, world: _World) -> object:
+    if world.scope.namespace:
         try:
-            return scope.function(text)(world)
+            return world.scope.function(text)(world.facts)
         except UNDECIDABLE:
             pass
-    return _evaluate(scope.tree(text), world, scope)
+    return _evaluate(world.scope.tree(text), world)
 
 
 # An unknown value of which at least the truth is known: `UNKNOWN or True`, `UNKNOWN and False`.
@@ -91,7 +101,7 @@ def truth(value: object) -> bool | None:
 
 def decide_node(node: ast.expr, facts: Mapping[str, object], scope: Scope) -> bool | None:
     """Decide a part of a checked expression."""
-    return truth(_evaluate(node, facts, scope))
+    return truth(_evaluate(node, _World(facts, scope)))
 
 
 def decide(text: str, facts: Mapping[str, object], scope: Scope) -> bool | None:
@@ -99,29 +109,27 @@ def decide(text: str, facts: Mapping[str, object], scope: Scope) -> bool | None:
     return truth(_worlds(text, facts, scope))
 
 
-def _evaluate(node: ast.expr, facts: Mapping[str, object], scope: Scope) -> object:
+def _evaluate(node: ast.expr, world: _World) -> object:
     name = dotted(node)
     if name is not None:
-        if name in scope.derives:
-            return _evaluate_world(scope.derives[name], facts, scope)
-        return scope.tables[name] if name in scope.tables else facts[name]
+        return _fact(name, world)
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.BoolOp):
-        return _evaluate_bool(node, facts, scope)
+        return _evaluate_bool(node, world)
     if isinstance(node, ast.IfExp):
-        test = truth(_evaluate(node.test, facts, scope))
+        test = truth(_evaluate(node.test, world))
         if test is not None:
-            return _evaluate(node.body if test else node.orelse, facts, scope)
-        return one_of((_evaluate(node.body, facts, scope), _evaluate(node.orelse, facts, scope)))
+            return _evaluate(node.body if test else node.orelse, world)
+        return one_of((_evaluate(node.body, world), _evaluate(node.orelse, world)))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "coalesce":
-        return coalesce(*(_evaluate(item, facts, scope) for item in node.args))
+        return coalesce(*(_evaluate(item, world) for item in node.args))
     if isinstance(node, ast.Compare):
-        return _evaluate_compare(node, facts, scope)
+        return _evaluate_compare(node, world)
     children = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
     if isinstance(node, ast.Call):
         children = node.args
-    values = [_evaluate(child, facts, scope) for child in children]
+    values = [_evaluate(child, world) for child in children]
     if isinstance(node, ast.List | ast.Tuple):
         return tuple(values)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
@@ -133,6 +141,16 @@ def _evaluate(node: ast.expr, facts: Mapping[str, object], scope: Scope) -> obje
         return _apply(node, values)
     except UNDECIDABLE:
         return UNKNOWN
+
+
+def _fact(name: str, world: _World) -> object:
+    text = world.scope.derives.get(name)
+    if text is None:
+        tables = world.scope.tables
+        return tables[name] if name in tables else world.facts[name]
+    if name not in world.derived:
+        world.derived[name] = _evaluate_text(text, world)
+    return world.derived[name]
 
 
 def _apply(node: ast.expr, values: list[object]) -> object:
@@ -151,12 +169,12 @@ def _arithmetic(sign: str, left: object, right: object) -> object:
     return _SUMS[sign](left, right)
 
 
-def _evaluate_bool(node: ast.BoolOp, facts: Mapping[str, object], scope: Scope) -> object:
+def _evaluate_bool(node: ast.BoolOp, world: _World) -> object:
     decisive = isinstance(node.op, ast.Or)
     undecided = False
     value: object = None
     for item in node.values:
-        value = _evaluate(item, facts, scope)
+        value = _evaluate(item, world)
         known = truth(value)
         if known is decisive:
             # The value is this operand only when none before it could have been decisive.
@@ -165,13 +183,14 @@ def _evaluate_bool(node: ast.BoolOp, facts: Mapping[str, object], scope: Scope) 
     return UNKNOWN if undecided else value
 
 
-def _evaluate_compare(node: ast.Compare, facts: Mapping[str, object], scope: Scope) -> object:
+def _evaluate_compare(node: ast.Compare, world: _World) -> object:
+    scope = world.scope
     if compares_absent(node, scope):
         return False
     operands = [node.left, *node.comparators]
     undecided = False
     for left, sign, right in zip(operands, node.ops, operands[1:], strict=False):
-        a, b = _evaluate(left, facts, scope), _evaluate(right, facts, scope)
+        a, b = _evaluate(left, world), _evaluate(right, world)
         if is_version(left, scope) and isinstance(b, str):
             b = version(b)
         if is_version(right, scope) and isinstance(a, str):
