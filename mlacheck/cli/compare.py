@@ -10,8 +10,8 @@ import click
 
 from mlacheck.cli import exit as codes
 from mlacheck.cli.configure import config_options
-from mlacheck.cli.options import target_options
-from mlacheck.cli.targets import make_session, refuse_target
+from mlacheck.cli.options import format_option, launch_options, target_options
+from mlacheck.cli.targets import make_session, read_launch, refuse_target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 )
 @click.argument("old")
 @click.argument("new")
-@click.option("--args", "text", metavar="TEXT", help="A launch command, or only its flags.")
-@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
+@launch_options
 @target_options
 @config_options
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@format_option
 def command(old: str, new: str, text: str | None, words: Sequence[str], format_: str, **given: Any) -> None:
     """Compare a launch line under two versions: verdict, findings, resolved values, flags, defaults.
 
@@ -39,7 +38,6 @@ def command(old: str, new: str, text: str | None, words: Sequence[str], format_:
     if given["engine_version"]:
         raise click.UsageError("the versions are the two arguments; leave --engine-version out")
     from mlacheck.comparison import compare  # not needed for --help
-    from mlacheck.launch import parse_argv, parse_text  # same
     from mlacheck.probes.engine import recorded_versions  # same
     from mlacheck.report.comparison import text_lines, to_dict  # same
     from mlacheck.report.layout import width_of  # same
@@ -49,7 +47,7 @@ def command(old: str, new: str, text: str | None, words: Sequence[str], format_:
     for version in (old, new):
         if version not in known:
             raise click.UsageError(f"{engine} {version} is not recorded; there are {', '.join(known)}")
-    result = parse_argv(list(words), default_engine=engine) if text is None else parse_text(text)
+    result = read_launch(text, words, given)
     launches = [one for one in result.commands if one.engine == engine]
     if len(launches) != 1:
         click.echo(f"error: {len(launches)} launch commands found; compare takes one", err=True)

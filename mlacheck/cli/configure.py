@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
+from mlacheck.cli.options import F, add_options
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mlacheck.config import Settings
-
-F = TypeVar("F", bound="Callable[..., Any]")
 
 
 def config_options(function: F) -> F:
     """Add them."""
-    for option in reversed(
-        (
-            click.option(
-                "--profile",
-                metavar="NAME",
-                help="Target from the configuration, for every file.",
-                shell_complete=_complete_profile,
-            ),
-            click.option(
-                "--config-file",
-                metavar="PATH",
-                help="Configuration (default: the nearest mlacheck.toml or [tool.mlacheck]).",
-            ),
-            click.option("--no-config", is_flag=True, help="Read no configuration."),
-        )
-    ):
-        function = option(function)
-    return function
+    return add_options(
+        function,
+        click.option(
+            "--profile",
+            metavar="NAME",
+            help="Target from the configuration, for every file.",
+            shell_complete=_complete_profile,
+        ),
+        click.option(
+            "--config-file",
+            metavar="PATH",
+            help="Configuration (default: the nearest mlacheck.toml or [tool.mlacheck]).",
+        ),
+        click.option("--no-config", is_flag=True, help="Read no configuration."),
+    )
 
 
 def _complete_profile(ctx: click.Context, _: click.Parameter, start: str) -> list[str]:

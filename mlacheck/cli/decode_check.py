@@ -4,55 +4,29 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mlacheck.cli import exit as codes
-from mlacheck.cli.options import parse_env, target_options
+from mlacheck.cli.options import format_option, launch_options, override_options, target_options
+from mlacheck.cli.targets import new_session, read_launch
 from mlacheck.finding import judged
 from mlacheck.frozen import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from mlacheck.decode import DecodeReport, Overrides
     from mlacheck.finding import Report
     from mlacheck.probes.model import ModelConfig
 
-F = TypeVar("F", bound="Callable[..., Any]")
 # Sizes that a launch line gives itself.
 _SIZES = ("backend", "tp_size", "dp_size", "dcp_size", "page_size", "kv_cache_dtype", "lse_base")
 
 
-def override_options(function: F) -> F:
-    """Add the flags that change the problem of a decode check."""
-    for option in reversed(
-        (
-            click.option(
-                "--context-len",
-                type=click.IntRange(min=1),
-                metavar="N",
-                help="Longest context of the decode check, in tokens.",
-            ),
-            click.option(
-                "--batch", type=click.IntRange(min=1), metavar="N", help="Requests that it decodes together."
-            ),
-            click.option(
-                "--q-len",
-                type=click.IntRange(min=1),
-                metavar="N",
-                help="Query tokens a request (default: the line's draft tokens, else 1).",
-            ),
-        )
-    ):
-        function = option(function)
-    return function
-
-
 @click.command("decode-check", context_settings={"max_content_width": 110}, epilog=codes.EPILOG)
-@click.option("--args", "text", metavar="TEXT", help="A launch command, or only its flags.")
-@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
+@launch_options
 @target_options
 @override_options
 @click.option("--backend", metavar="NAME", help="Kernel, for sizes given here instead of a launch command.")
@@ -67,7 +41,7 @@ def override_options(function: F) -> F:
 @click.option(
     "--time-limit", type=click.FloatRange(min=1), default=300.0, show_default=True, metavar="SECONDS"
 )
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@format_option
 def command(*, text: str | None, words: Sequence[str], format_: str, **given: Any) -> None:
     """Decode with a kernel as the launch would, on simulated DCP ranks, and compare with float64.
 
@@ -131,29 +105,14 @@ def _by_sizes(given: dict[str, Any]) -> DecodeReport:
 
 def _by_line(text: str | None, words: Sequence[str], given: dict[str, Any]) -> tuple[DecodeReport, ...]:
     from mlacheck.decode import Overrides  # not needed for --help
-    from mlacheck.launch import parse_argv, parse_text  # same
-    from mlacheck.probes.target import TargetFlags  # same
-    from mlacheck.session import Session  # same
 
     if text is not None and words:
         raise click.UsageError("give one of --args TEXT and -- COMMAND...")
-    engine = given["engine"]
-    result = (
-        parse_argv(list(words), default_engine=engine)
-        if text is None
-        else parse_text(text, default_engine=engine)
-    )
+    result = read_launch(text, words, given)
     if not result.commands:
         click.echo("error: no launch command found", err=True)
         sys.exit(codes.NOTHING)
-    flags = TargetFlags(
-        engine_version=given["engine_version"],
-        flashinfer=given["flashinfer"],
-        gpu=given["gpu"] or _gpu_here(),
-        gpu_count=given["gpu_count"],
-        nodes=given["nodes"],
-    )
-    session = Session(flags, model=given["model"], env=parse_env(given["env"]), remedies=False)
+    session = new_session(given, gpu=given["gpu"] or _gpu_here(), remedies=False)
     overrides = Overrides(
         context_len=given["context_len"],
         batch=given["batch"],

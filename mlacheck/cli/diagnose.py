@@ -10,7 +10,7 @@ import click
 
 from mlacheck.cli import exit as codes
 from mlacheck.cli.configure import config_options
-from mlacheck.cli.options import target_options
+from mlacheck.cli.options import format_option, target_options
 from mlacheck.cli.targets import make_session
 
 
@@ -20,7 +20,7 @@ from mlacheck.cli.targets import make_session
 @click.argument("log", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @target_options
 @config_options
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@format_option
 def command(log: str, format_: str, **given: Any) -> None:
     """Say which rule is behind the errors of a server log or traceback (- reads standard input).
 

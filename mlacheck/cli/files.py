@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from mlacheck.cli.silence import apply_comments
 from mlacheck.files import read, reports_of
 from mlacheck.launch.file.walk import files
 from mlacheck.probes.engine import recorded_versions
@@ -48,10 +48,5 @@ def check(
             if recorded_versions(command.engine):
                 refuse(session, command)
         found = reports_of(result, session, measured)
-        if "mlacheck" in result.document.text and found:
-            from mlacheck.ruleset.names import rule_names  # only for a text that may have such comments
-            from mlacheck.suppression import suppress  # same
-
-            found = suppress(found, result.document.text, rule_names(map(Path, given["extra"])))
-        reports.extend(found)
+        reports.extend(apply_comments(found, result.document.text, given["extra"]))
     return reports

@@ -12,7 +12,7 @@ import click
 
 from mlacheck.cli import exit as codes
 from mlacheck.cli.configure import config_options
-from mlacheck.cli.options import target_options
+from mlacheck.cli.options import format_option, target_options
 from mlacheck.cli.targets import make_session, refuse_target
 
 _COLOURS = {
@@ -34,7 +34,7 @@ _COLOURS = {
 @click.option("--speculation", metavar="A,B", help="Speculative algorithms [default: none,EAGLE].")
 @click.option("--kv", metavar="A,B", help="KV cache dtypes [default: auto,fp8_e4m3].")
 @click.option("--html", "page", metavar="FILE", type=click.Path(dir_okay=False), help="Also write a page.")
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@format_option
 def command(text: str | None, page: str | None, format_: str, **given: Any) -> None:
     """Show what works: attention backend x DCP x speculation x KV dtype.
 

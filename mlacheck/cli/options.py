@@ -14,29 +14,71 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound="Callable[..., Any]")
 
 
-def target_options(function: F) -> F:
-    """Add the flags that say what the launch line will run on."""
-    for option in reversed(
-        (
-            click.option("--engine", type=click.Choice(ENGINES), default=ENGINES[0], show_default=True),
-            click.option("--engine-version", metavar="V", help="Engine version, such as 0.5.18."),
-            click.option("--flashinfer", metavar="V", help="FlashInfer version, or none."),
-            click.option(
-                "--gpu",
-                metavar="NAME",
-                help="GPU: h200, b200, ..., smXY, or none.",
-                shell_complete=_complete_gpu,
-            ),
-            click.option("--gpu-count", type=click.IntRange(min=0), metavar="N", help="GPUs per node."),
-            click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="Nodes."),
-            click.option("--model", metavar="PATH|ID", help="config.json, its folder, or a model's name."),
-            click.option(
-                "--env", "env", multiple=True, metavar="K=V", help="Environment of the engine; repeatable."
-            ),
-        )
-    ):
+# For commands that write for a person or for a program.
+format_option = click.option(
+    "--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+engine_option = click.option("--engine", type=click.Choice(ENGINES), default=ENGINES[0], show_default=True)
+
+
+def add_options(function: F, *options: Callable[[F], F]) -> F:
+    """Add several options, in the order in which help is to list them."""
+    for option in reversed(options):
         function = option(function)
     return function
+
+
+def launch_options(function: F) -> F:
+    """Add the two ways to give a launch line: as text, and as the words after `--`."""
+    return add_options(
+        function,
+        click.option("--args", "text", metavar="TEXT", help="A launch command, or only its flags."),
+        click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]"),
+    )
+
+
+def target_options(function: F) -> F:
+    """Add the flags that say what the launch line will run on."""
+    return add_options(
+        function,
+        engine_option,
+        click.option("--engine-version", metavar="V", help="Engine version, such as 0.5.18."),
+        click.option("--flashinfer", metavar="V", help="FlashInfer version, or none."),
+        click.option(
+            "--gpu",
+            metavar="NAME",
+            help="GPU: h200, b200, ..., smXY, or none.",
+            shell_complete=_complete_gpu,
+        ),
+        click.option("--gpu-count", type=click.IntRange(min=0), metavar="N", help="GPUs per node."),
+        click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="Nodes."),
+        click.option("--model", metavar="PATH|ID", help="config.json, its folder, or a model's name."),
+        click.option(
+            "--env", "env", multiple=True, metavar="K=V", help="Environment of the engine; repeatable."
+        ),
+    )
+
+
+def override_options(function: F) -> F:
+    """Add the flags that change the problem of a decode check."""
+    return add_options(
+        function,
+        click.option(
+            "--context-len",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Longest context of the decode check, in tokens.",
+        ),
+        click.option(
+            "--batch", type=click.IntRange(min=1), metavar="N", help="Requests that it decodes together."
+        ),
+        click.option(
+            "--q-len",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Query tokens a request (default: the line's draft tokens, else 1).",
+        ),
+    )
 
 
 def _complete_gpu(_: click.Context, __: click.Parameter, start: str) -> list[str]:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import click
 
+from mlacheck.cli.options import F, add_options
 from mlacheck.report.writers import FORMATS, writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from mlacheck.finding import Report
     from mlacheck.report.writers import Style
 
-F = TypeVar("F", bound="Callable[..., Any]")
 STDOUT: Final = "-"
 
 
@@ -27,30 +27,25 @@ class OutputError(Exception):
 
 def output_options(function: F) -> F:
     """Add the flags that say which reports are written, and where."""
-    for option in reversed(
-        (
-            click.option(
-                "--format",
-                "formats",
-                multiple=True,
-                type=click.Choice(FORMATS),
-                help="Format of the report (default: text); repeatable with --output.",
-            ),
-            click.option(
-                "--output",
-                "outputs",
-                multiple=True,
-                metavar="PATH",
-                help="Where the report of the same position goes; - is standard output.",
-            ),
-            click.option(
-                "-v", "--verbose", is_flag=True, help="Show every resolved value and undecided rule."
-            ),
-            click.option("-q", "--quiet", is_flag=True, help="Show findings and unknown verdicts only."),
-        )
-    ):
-        function = option(function)
-    return function
+    return add_options(
+        function,
+        click.option(
+            "--format",
+            "formats",
+            multiple=True,
+            type=click.Choice(FORMATS),
+            help="Format of the report (default: text); repeatable with --output.",
+        ),
+        click.option(
+            "--output",
+            "outputs",
+            multiple=True,
+            metavar="PATH",
+            help="Where the report of the same position goes; - is standard output.",
+        ),
+        click.option("-v", "--verbose", is_flag=True, help="Show every resolved value and undecided rule."),
+        click.option("-q", "--quiet", is_flag=True, help="Show findings and unknown verdicts only."),
+    )
 
 
 def pair(formats: Sequence[str], outputs: Sequence[str], default: str = "text") -> list[tuple[str, str]]:

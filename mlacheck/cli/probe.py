@@ -6,9 +6,11 @@ import json
 
 import click
 
+from mlacheck.cli.options import format_option
+
 
 @click.command("probe")
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@format_option
 @click.option("--probe-import", is_flag=True, help="Also import FlashInfer in a child process.")
 def command(format_: str, *, probe_import: bool) -> None:
     """Show engines, FlashInfer, its decode signature, and the GPUs of this machine."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from mlacheck.cli import exit as codes
-from mlacheck.probes.engine import ENGINES
+from mlacheck.cli.options import engine_option, format_option
 
 if TYPE_CHECKING:
     from mlacheck.ruleset.build import RuleSet
@@ -38,12 +38,9 @@ def _read(engine: str) -> RuleSet:
         sys.exit(codes.USAGE)
 
 
-_engine = click.option("--engine", type=click.Choice(ENGINES), default=ENGINES[0], show_default=True)
-
-
 @command.command("list")
-@_engine
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@engine_option
+@format_option
 def list_(engine: str, format_: str) -> None:
     """List the findings that a report can have, those among them that no rule file makes."""
     rows = _rows(engine)
@@ -68,7 +65,7 @@ def _rows(engine: str) -> list[dict[str, Any]]:
 
 
 @command.command("show")
-@_engine
+@engine_option
 @click.argument("name")
 def show(engine: str, name: str) -> None:
     """Show one rule, by id or slug."""
@@ -115,11 +112,11 @@ def _show(rule: FindRule) -> None:
 
 
 @command.command("coverage")
-@_engine
+@engine_option
 @click.option("--engine-version", "version", metavar="V", help="a recorded version; the newest if not given")
 @click.option("--flag", metavar="FLAG", help="list only guards that this flag can trigger")
 @click.option("--area", metavar="AREA", help="list only guards of this area")
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@format_option
 def coverage(engine: str, version: str | None, flag: str | None, area: str | None, format_: str) -> None:
     """Show which of the engine's start-up guards the rules model, and list those that none does."""
     from mlacheck.engines import Grammar  # the options of one version, only here
@@ -157,7 +154,7 @@ def schema() -> None:
 
 
 @command.command("test")
-@_engine
+@engine_option
 @click.argument("names", nargs=-1)
 def test(engine: str, names: tuple[str, ...]) -> None:
     """Run every rule's own pass and fail rows (or those of the named rules)."""

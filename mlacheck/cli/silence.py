@@ -3,47 +3,51 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from mlacheck.cli import exit as codes
+from mlacheck.cli.options import F, add_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from mlacheck.finding import Report
     from mlacheck.selection import Selection
 
-F = TypeVar("F", bound="Callable[..., Any]")
-
 
 def silence_options(function: F) -> F:
     """Add them."""
-    for option in reversed(
-        (
-            click.option(
-                "--select",
-                multiple=True,
-                metavar="NAMES",
-                help="Only these count: ids, starts of ids, slugs, phases, levels; repeatable.",
-            ),
-            click.option(
-                "--ignore", multiple=True, metavar="NAMES", help="These do not count; named as for --select."
-            ),
-            click.option("--baseline", metavar="FILE", help="Findings in FILE do not count."),
-            click.option(
-                "--write-baseline", metavar="FILE", help="Write what is found to FILE, and accept it."
-            ),
-        )
-    ):
-        function = option(function)
-    return function
+    return add_options(
+        function,
+        click.option(
+            "--select",
+            multiple=True,
+            metavar="NAMES",
+            help="Only these count: ids, starts of ids, slugs, phases, levels; repeatable.",
+        ),
+        click.option(
+            "--ignore", multiple=True, metavar="NAMES", help="These do not count; named as for --select."
+        ),
+        click.option("--baseline", metavar="FILE", help="Findings in FILE do not count."),
+        click.option("--write-baseline", metavar="FILE", help="Write what is found to FILE, and accept it."),
+    )
 
 
 def terms(values: Sequence[str]) -> tuple[str, ...]:
     """Split values of a repeatable flag at commas."""
     return tuple(term.strip() for value in values for term in value.split(",") if term.strip())
+
+
+def apply_comments(reports: Sequence[Report], text: str, extra: Iterable[str]) -> list[Report]:
+    """Apply the suppression comments of the text that the commands come from."""
+    if not reports or "mlacheck" not in text:
+        return list(reports)
+    from mlacheck.ruleset.names import rule_names  # only for a text that may have such comments
+    from mlacheck.suppression import suppress  # same
+
+    return suppress(reports, text, rule_names(map(Path, extra)))
 
 
 def make_selection(select: Sequence[str], ignore: Sequence[str], extra: Sequence[Path] = ()) -> Selection:

@@ -10,37 +10,61 @@ from mlacheck.cli.configure import load_settings
 from mlacheck.cli.options import parse_env
 
 if TYPE_CHECKING:
-    from mlacheck.launch.command import LaunchCommand
+    from collections.abc import Sequence
+
+    from mlacheck.launch.command import LaunchCommand, LaunchResult
     from mlacheck.session import Session
 
 
 def make_session(given: dict[str, Any], *, engine_version: str | None = None, **more: Any) -> Session:
     """Make the session that the flags and the configuration ask for."""
     from mlacheck.config import ConfigError  # not needed for --help
-    from mlacheck.probes.target import TargetFlags  # same
-    from mlacheck.session import Session  # same
 
     try:
         settings = load_settings(given["config_file"], no_config=given["no_config"])
         profile = None if given["profile"] is None else settings.named(given["profile"])
     except ConfigError as error:
         raise codes.InputError(str(error)) from error
-    flags = TargetFlags(
-        engine_version=engine_version or given["engine_version"],
-        flashinfer=given["flashinfer"],
-        gpu=given["gpu"],
-        gpu_count=given["gpu_count"],
-        nodes=given["nodes"],
-    )
-    return Session(
-        flags,
-        model=given["model"],
-        env=parse_env(given["env"]),
+    return new_session(
+        given,
+        engine_version=engine_version,
         extra_rules=tuple(map(Path, settings.rules)),
         settings=settings,
         profile=profile,
         **more,
     )
+
+
+def new_session(
+    given: dict[str, Any],
+    *,
+    engine_version: str | None = None,
+    gpu: str | None = None,
+    probe_import: bool = False,
+    **more: Any,
+) -> Session:
+    """Make a session from the target's flags alone; what is named here stands above them."""
+    from mlacheck.probes.target import TargetFlags  # not needed for --help
+    from mlacheck.session import Session  # same
+
+    flags = TargetFlags(
+        engine_version=engine_version or given["engine_version"],
+        flashinfer=given["flashinfer"],
+        gpu=gpu or given["gpu"],
+        gpu_count=given["gpu_count"],
+        nodes=given["nodes"],
+        probe_import=probe_import,
+    )
+    return Session(flags, model=given["model"], env=parse_env(given["env"]), **more)
+
+
+def read_launch(text: str | None, words: Sequence[str], given: dict[str, Any]) -> LaunchResult:
+    """Find the launch commands of `--args`, or of the words after `--` where there is no text."""
+    from mlacheck.launch import parse_argv, parse_text  # not needed for --help
+
+    if text is None:
+        return parse_argv(list(words), default_engine=given["engine"])
+    return parse_text(text, default_engine=given["engine"], env=parse_env(given["env"]))
 
 
 def refuse_target(session: Session, launch: LaunchCommand) -> None:

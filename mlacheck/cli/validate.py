@@ -10,11 +10,10 @@ import click
 
 from mlacheck.cli import exit as codes
 from mlacheck.cli.configure import config_options, load_settings
-from mlacheck.cli.decode_check import override_options
-from mlacheck.cli.options import parse_env, target_options
+from mlacheck.cli.options import override_options, target_options
 from mlacheck.cli.output import OutputError, output_options, pair, write_reports
-from mlacheck.cli.silence import silence_options, silence_reports
-from mlacheck.cli.targets import refuse_target
+from mlacheck.cli.silence import apply_comments, silence_options, silence_reports
+from mlacheck.cli.targets import new_session, read_launch, refuse_target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -184,7 +183,7 @@ def _files(pairs: list[tuple[str, str]], given: dict[str, Any]) -> int:
 
 
 def _lines(pairs: list[tuple[str, str]], given: dict[str, Any]) -> int:
-    result = _launch(given["text"], given["words"], given)
+    result = read_launch(given["text"], given["words"], given)
     if not result.commands:
         _say_nothing_found(result)
         if any(problem.kind in UNREADABLE for problem in result.problems):
@@ -192,7 +191,7 @@ def _lines(pairs: list[tuple[str, str]], given: dict[str, Any]) -> int:
         return codes.OK if given["allow_empty"] else codes.NOTHING
     reports, ran = _reports(result, given)
     if given["text"] is not None:
-        reports = _suppressed(reports, given["text"], given["extra"])
+        reports = apply_comments(reports, given["text"], given["extra"])
     return _told(reports, pairs, given, ran=ran)
 
 
@@ -228,22 +227,15 @@ def _follows() -> bool:
     return ranks is not None and not ranks.leads
 
 
-def _launch(text: str | None, words: Sequence[str], given: dict[str, Any]) -> LaunchResult:
-    from mlacheck.launch import parse_argv, parse_text  # not needed for --help
-
-    if text is None:
-        return parse_argv(list(words), default_engine=given["engine"])
-    return parse_text(text, default_engine=given["engine"], env=parse_env(given["env"]))
-
-
-def _suppressed(reports: Sequence[Report], text: str, extra: Sequence[str]) -> list[Report]:
-    """Apply the suppression comments of the text that the commands come from."""
-    if "mlacheck" not in text:
-        return list(reports)
-    from mlacheck.ruleset.names import rule_names  # only for a text that may have such comments
-    from mlacheck.suppression import suppress  # same
-
-    return suppress(reports, text, rule_names(map(Path, extra)))
+def _session(given: dict[str, Any]) -> Session:
+    return new_session(
+        given,
+        probe_import=given["probe_import"],
+        extra_rules=tuple(map(Path, given["extra"])),
+        remedies=given["remedies"] is not False,
+        settings=given["settings"],
+        profile=given["profile"],
+    )
 
 
 def _say_nothing_found(result: LaunchResult) -> None:
@@ -258,29 +250,6 @@ def _say_nothing_found(result: LaunchResult) -> None:
             "  give the command that starts the engine, or only its flags: --args '--model-path ... --tp 8'",
             err=True,
         )
-
-
-def _session(given: dict[str, Any]) -> Session:
-    from mlacheck.probes.target import TargetFlags  # not needed for --help
-    from mlacheck.session import Session  # same
-
-    flags = TargetFlags(
-        engine_version=given["engine_version"],
-        flashinfer=given["flashinfer"],
-        gpu=given["gpu"],
-        gpu_count=given["gpu_count"],
-        nodes=given["nodes"],
-        probe_import=given["probe_import"],
-    )
-    return Session(
-        flags,
-        model=given["model"],
-        env=parse_env(given["env"]),
-        extra_rules=tuple(map(Path, given["extra"])),
-        remedies=given["remedies"] is not False,
-        settings=given["settings"],
-        profile=given["profile"],
-    )
 
 
 class _Measured:
