@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -45,7 +44,7 @@ def command(text: str | None, page: str | None, format_: str, **given: Any) -> N
     from mlacheck import __version__  # not needed for --help
     from mlacheck.launch import parse_text  # same
     from mlacheck.matrix import axes, build, has_settings, settings  # same
-    from mlacheck.report.layout import width_of  # same
+    from mlacheck.report.layout import wants_colour, width_of  # same
     from mlacheck.report.matrix import text_lines, to_dict  # same
 
     engine = given["engine"]
@@ -76,7 +75,7 @@ def command(text: str | None, page: str | None, format_: str, **given: Any) -> N
     if format_ == "json":
         click.echo(json.dumps(to_dict(matrix), indent=2, default=str))
         return
-    colour = bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and not os.environ.get("NO_COLOR"))
+    colour = wants_colour(sys.stdout)
     for line in text_lines(matrix, width_of(sys.stdout), _paint):
         click.echo(line, color=colour)
 

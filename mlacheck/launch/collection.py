@@ -32,9 +32,7 @@ class Collection:
 
     def problem(self, kind: str, message: str, hint: str, at: int, level: str = "error") -> None:
         """Record a problem, once."""
-        found = LaunchProblem(kind, message, hint, *self.lines.place(at), level=level)
-        if found not in self.problems:
-            self.problems.append(found)
+        self.at(kind, message, hint, self.lines.place(at), level)
 
     def source(self, at: int) -> Source:
         """Give the place of an offset."""

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from mlacheck.launch.container import Container, container_options
 from mlacheck.launch.programs import (
     CONTAINERS,
     MENTIONS,
@@ -17,10 +18,8 @@ from mlacheck.launch.programs import (
     SERVER_IMAGES,
     SERVERS,
     SHELLS,
-    Container,
     Module,
     basename,
-    container_options,
     image_module,
 )
 

@@ -23,6 +23,13 @@ def width_of(stream: TextIO) -> int:
         return NOT_A_TERMINAL
 
 
+def wants_colour(stream: TextIO) -> bool:
+    """Tell whether styles are shown: on a terminal, unless NO_COLOR or FORCE_COLOR say otherwise."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
+
+
 def wrap(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
     """Break a sentence between words; `first` starts the first line and `rest` the others."""
     indent = " " * len(first) if rest is None else rest

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Final, TextIO, TypeAlias
 
 from mlacheck.builtin import INPUT
 from mlacheck.finding import NOT_KNOWN
-from mlacheck.report.layout import width_of, wrap, wrap_command
+from mlacheck.report.layout import wants_colour, width_of, wrap, wrap_command
 from mlacheck.report.place import place, relative, shown, wanted
 from mlacheck.report.summary import counted, summary
 from mlacheck.ruleset.machine import show
@@ -48,7 +47,7 @@ _LATER: Final = {
 
 def write_text(reports: Sequence[Report], stream: TextIO, style: Style) -> None:
     """Write reports for a person: in colour on a terminal that wants it, plain elsewhere."""
-    write = _styled_writer(stream) if _wants_colour(stream) else _plain_writer(stream)
+    write = _styled_writer(stream) if wants_colour(stream) else _plain_writer(stream)
     width = width_of(stream)
     for report in reports:
         if style.quiet and report.verdict == "ok" and not report.live:
@@ -57,12 +56,6 @@ def write_text(reports: Sequence[Report], stream: TextIO, style: Style) -> None:
             write(line)
     if not style.quiet:
         write(_line(summary(reports)))
-
-
-def _wants_colour(stream: TextIO) -> bool:
-    if os.environ.get("NO_COLOR"):
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
 
 
 def _plain_writer(stream: TextIO) -> Callable[[Line], None]:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 _TELLING: Final = frozenset({"model_path", "tp_size", "model", "tensor_parallel_size"})
 _FEWEST: Final = 2
 _DEEPEST: Final = 5
-_ENGINES: Final = ("sglang", "vllm")
 
 
 def _options(engine: str) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from mlacheck.launch.file.kind import is_template, kind_of, may_be_template
 from mlacheck.launch.file.slurm import directives
 from mlacheck.launch.frame import Frame
 from mlacheck.launch.piece import Lines, Pieces, document
+from mlacheck.launch.programs import MENTIONS
 from mlacheck.launch.reader import Reader
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def read_document(
     text: Document, *, engine: str = "sglang", env: Mapping[str, str] | None = None
 ) -> LaunchResult:
     """Read a decoded file."""
-    told = any(mark in text.text for mark in ("sglang", "vllm"))
+    told = any(mark in text.text for mark in MENTIONS)
     kind = kind_of(text.file or "", text.text)
     if not told and not (kind in _TREES and _SETTINGS.search(text.text)):
         return LaunchResult((), (), text)
