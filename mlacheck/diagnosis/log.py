@@ -50,7 +50,6 @@ class Sighting:
     flag: str | None = None
     token: str = ""
     place: str | None = None  # file::function that raised it
-    by_place: bool = False  # nothing but the place tells which rule it is
 
 
 class Log:
@@ -154,7 +153,7 @@ class Log:
             if not one.step.engine_says
         )
         if candidates and (not said or said.endswith("AssertionError")):
-            self._add(Sighting(self.lines, flat(line), candidates, place=self._place(), by_place=True))
+            self._add(Sighting(self.lines, flat(line), candidates, place=self._place()))
         self._frame = None
 
     def _narrowed(self, sighting: Sighting) -> Sighting:

@@ -61,8 +61,8 @@ def _with_config(command: LaunchCommand, folder: Path, problems: list[LaunchProb
 def _read(path: Path, name: Word) -> tuple[Word, ...] | None:
     """Give the words that a config file stands for, None when it cannot be read from here."""
     from mlacheck.launch.file.flags import config_fields  # only for commands that have one
-    from mlacheck.launch.file.node import Mapping  # same
-    from mlacheck.launch.file.yaml_ import YamlError, documents  # same
+    from mlacheck.launch.file.node import Mapping, TreeError  # same
+    from mlacheck.launch.file.yaml_ import documents  # same
 
     if path.suffix.lower() not in (".yaml", ".yml"):
         return None
@@ -72,7 +72,7 @@ def _read(path: Path, name: Word) -> tuple[Word, ...] | None:
         with path.open("rb") as stream:
             text, problems = decode(stream.read(MOST_BYTES + 1), str(path))
         roots = list(documents(text.text))
-    except (OSError, YamlError, ValueError):
+    except (OSError, TreeError, ValueError):
         return None
     if any(problem.level == "error" for problem in problems) or (roots and not isinstance(roots[0], Mapping)):
         return None

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final
 from mlacheck.frozen import replace
 from mlacheck.launch.file.interpolate import compose
 from mlacheck.launch.file.json_ import value
-from mlacheck.launch.file.node import Scalar, Sequence
+from mlacheck.launch.file.node import Scalar, Sequence, TreeError
 from mlacheck.launch.file.split import split_words
-from mlacheck.launch.file.yaml_ import YamlError
 from mlacheck.launch.finder import Environment
 from mlacheck.launch.frame import Frame, Surroundings
 from mlacheck.launch.piece import Field, Piece, Pieces
@@ -140,7 +139,7 @@ def _command(body: Pieces, stage: _Stage, known: dict[str, str]) -> tuple[str, l
     if body.text.lstrip().startswith("["):
         try:
             node, _ = value(body.text)
-        except YamlError:
+        except TreeError:
             node = None
         if isinstance(node, Sequence) and all(isinstance(item, Scalar) for item in node.items):
             fields = []

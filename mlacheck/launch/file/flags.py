@@ -60,14 +60,13 @@ class FlagMaps:
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
 
-    def engine(self, node: Mapping, kind: str) -> str | None:
-        """Name the engine whose flags a mapping plainly holds."""
-        del kind
+    def is_config(self, node: Mapping) -> bool:
+        """Tell whether a mapping plainly holds SGLang's flags, as its `--config` files do."""
         keys = [key.text.replace("-", "_") for key, _ in node.pairs]
         if len(keys) < _FEWEST or not any(key in _telling("sglang") for key in keys):
-            return None
+            return False
         known = sum(key in _flags("sglang") for key in keys)
-        return "sglang" if known >= _FEWEST and known * 5 >= len(keys) * 4 else None
+        return known >= _FEWEST and known * 5 >= len(keys) * 4
 
     def read_under(
         self, node: Mapping, name: str, parent: Mapping, frame: Frame, around: Surroundings
@@ -140,7 +139,7 @@ def _scalar(node: Scalar) -> Field:
     told = _value(node)
     text = str(told).lower() if isinstance(told, bool) else str(told)
     if text == node.text:
-        return node.field()._replace(style="map" if node.style == "map" else node.style)
+        return node.field()
     names = tuple(dict.fromkeys(each for piece in node.pieces for each in piece.names))
     return Field(
         (Piece(text, node.start, names=names),), node.start, node.end, node.start, "", (), node.style

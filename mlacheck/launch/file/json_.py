@@ -7,8 +7,7 @@ from json import JSONDecodeError
 from json.decoder import scanstring  # type: ignore[attr-defined]  # no stub
 from typing import Final
 
-from mlacheck.launch.file.node import Mapping, Node, Scalar, Sequence, aligned
-from mlacheck.launch.file.yaml_ import YamlError
+from mlacheck.launch.file.node import Mapping, Node, Scalar, Sequence, TreeError, aligned
 
 _SPACE: Final = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)  # comments as editors allow them
 _PLAIN: Final = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|NaN|-?Infinity")
@@ -20,7 +19,7 @@ def value(text: str, at: int = 0, depth: int = 0) -> tuple[Node, int]:
     at = _skip(text, at)
     char = text[at : at + 1]
     if depth > _DEEPEST:
-        raise YamlError("too-large", f"the JSON has more than {_DEEPEST} levels", at)
+        raise TreeError("too-large", f"the JSON has more than {_DEEPEST} levels", at)
     if char == '"':
         return _string(text, at)
     if char == "[":
@@ -29,7 +28,7 @@ def value(text: str, at: int = 0, depth: int = 0) -> tuple[Node, int]:
         return _object(text, at, depth)
     match = _PLAIN.match(text, at)
     if match is None:
-        raise YamlError("not-json", "a value is expected", at)
+        raise TreeError("not-json", "a value is expected", at)
     return Scalar(
         match.group(), aligned(match.group(), text, at, match.end(), ""), at, match.end(), "flow", True
     ), match.end()
@@ -39,7 +38,7 @@ def _string(text: str, at: int) -> tuple[Scalar, int]:
     try:
         told, end = scanstring(text, at + 1, False)
     except JSONDecodeError as error:
-        raise YamlError("not-json", error.msg, error.pos) from None
+        raise TreeError("not-json", error.msg, error.pos) from None
     return Scalar(told, aligned(told, text, at + 1, end - 1, "json"), at, end), end
 
 
@@ -59,11 +58,11 @@ def _object(text: str, start: int, depth: int) -> tuple[Mapping, int]:
     at = _skip(text, start + 1)
     while text[at : at + 1] != "}":
         if text[at : at + 1] != '"':
-            raise YamlError("not-json", "a key in double quotes is expected", at)
+            raise TreeError("not-json", "a key in double quotes is expected", at)
         key, at = _string(text, at)
         at = _skip(text, at)
         if text[at : at + 1] != ":":
-            raise YamlError("not-json", "a colon is expected", at)
+            raise TreeError("not-json", "a colon is expected", at)
         item, at = value(text, at + 1, depth + 1)
         node.pairs.append((key, item))
         at = _comma(text, at, "}")
@@ -76,7 +75,7 @@ def _comma(text: str, at: int, closing: str) -> int:
     if text[at : at + 1] == ",":
         return _skip(text, at + 1)
     if text[at : at + 1] != closing:
-        raise YamlError("not-json", f"a comma or {closing} is expected", at)
+        raise TreeError("not-json", f"a comma or {closing} is expected", at)
     return at
 
 

@@ -45,7 +45,7 @@ class Manifest:
         """Read one document."""
         self.seen = set()  # ids count only while their nodes are held
         self.compose = isinstance(root, Mapping) and isinstance(root.get("services"), Mapping)
-        if isinstance(root, Mapping) and self.maps.engine(root, self.frame.file_kind):
+        if isinstance(root, Mapping) and self.maps.is_config(root):
             self.maps.read(root, "sglang", self.frame)
             return
         self.visit(root, self.frame.around, (), 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -82,6 +83,14 @@ class Mapping:
 Node: TypeAlias = Scalar | Sequence | Mapping
 
 
+class TreeError(Exception):
+    """The text is not what its kind should be, from an offset on."""
+
+    def __init__(self, kind: str, message: str, offset: int) -> None:
+        super().__init__(message)
+        self.kind, self.message, self.offset = kind, message, offset
+
+
 def scalars(node: Node | None) -> list[Scalar]:
     """Give the scalars of a list, or a scalar alone."""
     if isinstance(node, Scalar):
@@ -116,7 +125,7 @@ def placed(root: Node, whole: Pieces) -> Node:
     """Turn offsets in a text into offsets in the document that the text comes from."""
     if len(whole.pieces) == 1 and whole.pieces[0].exact and whole.pieces[0].at == 0:
         return root
-    for node in _parts(root):
+    for node in walk(root, keys=True):
         if not isinstance(node, Scalar):
             node.start = whole.offset(node.start)
             continue
@@ -135,23 +144,8 @@ def placed(root: Node, whole: Pieces) -> Node:
     return root
 
 
-def _parts(root: Node) -> Iterator[Node]:
-    seen: set[int] = set()
-    waiting = [root]
-    while waiting:
-        one = waiting.pop()
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        yield one
-        if isinstance(one, Sequence):
-            waiting.extend(one.items)
-        elif isinstance(one, Mapping):
-            waiting.extend(each for pair in one.pairs for each in pair)
-
-
-def walk(node: Node, limit: int) -> Iterator[Node]:
-    """Give every node once, whatever refers to it."""
+def walk(node: Node, limit: float = math.inf, *, keys: bool = False) -> Iterator[Node]:
+    """Give every node once, whatever refers to it; `keys` are nodes too where they are asked for."""
     seen: set[int] = set()
     waiting = [node]
     while waiting and len(seen) < limit:
@@ -164,3 +158,4 @@ def walk(node: Node, limit: int) -> Iterator[Node]:
             waiting.extend(reversed(one.items))
         elif isinstance(one, Mapping):
             waiting.extend(value for _, value in reversed(one.pairs))
+            waiting.extend(key for key, _ in one.pairs if keys)

@@ -147,15 +147,14 @@ def _shell(reader: Reader, pieces: Pieces, frame: Frame) -> None:
 
 def _tree(reader: Reader, pieces: Pieces, frame: Frame) -> None:
     from mlacheck.launch.file.manifest import Manifest  # for structured files
-    from mlacheck.launch.file.node import placed  # same
-    from mlacheck.launch.file.yaml_ import YamlError  # same
+    from mlacheck.launch.file.node import TreeError, placed  # same
 
     kind = frame.file_kind if frame.file_kind in _TREES else "yaml"
     manifest = Manifest(reader, frame)
     try:
         for root in _documents(kind, pieces.text):
             manifest.read(placed(root, pieces))
-    except YamlError as error:
+    except TreeError as error:
         reader.problem(
             error.kind,
             f"the file cannot be read as {kind.upper()}: {error.message}",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from mlacheck.launch.file.node import Mapping, Node, Scalar, Sequence, aligned
-from mlacheck.launch.file.yaml_ import YamlError
+from mlacheck.launch.file.node import Mapping, Node, Scalar, Sequence, TreeError, aligned
 
 _HEADER: Final = re.compile(r"\s*\[\[?\s*([^\]\n]+?)\s*\]\]?")
 _NAME: Final = r"(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')"
@@ -31,9 +30,9 @@ def documents(text: str) -> list[Node]:
         if match:
             lines = text.split("\n")
             offset = sum(len(line) + 1 for line in lines[: int(match[1]) - 1]) + int(match[2]) - 1
-        raise YamlError("not-toml", re.sub(r" \(at .*\)$", "", str(error)), min(offset, len(text))) from None
+        raise TreeError("not-toml", re.sub(r" \(at .*\)$", "", str(error)), min(offset, len(text))) from None
     except RecursionError:
-        raise YamlError("too-large", "the TOML is nested too deep", 0) from None
+        raise TreeError("too-large", "the TOML is nested too deep", 0) from None
     root = Mapping([], 0, len(text))
     table = root
     at = _skip(text, 0)
@@ -59,7 +58,7 @@ def _named(text: str, start: int, end: int) -> Scalar:
 
 def _value(text: str, at: int, depth: int) -> tuple[Node, int]:
     if depth > _DEEPEST:
-        raise YamlError("too-large", f"the TOML has more than {_DEEPEST} levels", at)
+        raise TreeError("too-large", f"the TOML has more than {_DEEPEST} levels", at)
     quote = next((one for one in _QUOTES if text.startswith(one, at)), None)
     if quote is not None:
         return _string(text, at, quote)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from mlacheck.frozen import frozen
-from mlacheck.launch.file.node import Mapping, Node, Scalar, Sequence, aligned
+from mlacheck.launch.file.node import Mapping, Node, Scalar, Sequence, TreeError, aligned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,14 +16,6 @@ _MOST_NODES: Final = 200_000
 _DEEPEST: Final = 100
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _WITHIN: Final = {"'": "yaml-single", '"': "yaml-double", "|": "yaml-block", ">": "yaml-block"}
-
-
-class YamlError(Exception):
-    """The text is not YAML, from an offset on."""
-
-    def __init__(self, kind: str, message: str, offset: int) -> None:
-        super().__init__(message)
-        self.kind, self.message, self.offset = kind, message, offset
 
 
 @frozen
@@ -54,7 +46,7 @@ def documents(text: str) -> Iterator[Node]:
                 node = _scalar(event, text, _style(stack))
             elif kind is yaml.AliasEvent:
                 if event.anchor not in anchors:
-                    raise YamlError(
+                    raise TreeError(
                         "not-yaml", f"the alias *{event.anchor} has no anchor", event.start_mark.index
                     )
                 node = anchors[event.anchor]
@@ -70,7 +62,7 @@ def documents(text: str) -> Iterator[Node]:
             nodes += 1
             if nodes > _MOST_NODES or len(stack) > _DEEPEST:
                 what = f"{_MOST_NODES:,} values" if nodes > _MOST_NODES else f"{_DEEPEST} levels"
-                raise YamlError("too-large", f"the YAML has more than {what}", event.start_mark.index)
+                raise TreeError("too-large", f"the YAML has more than {what}", event.start_mark.index)
             if getattr(event, "anchor", None) and kind is not yaml.AliasEvent:
                 anchors[event.anchor] = node
             if stack:
@@ -81,10 +73,10 @@ def documents(text: str) -> Iterator[Node]:
                 stack.append(_Open(node, []))  # type: ignore[arg-type]  # one of the two
     except yaml.MarkedYAMLError as error:
         mark: Any = error.problem_mark or error.context_mark
-        raise YamlError("not-yaml", str(error.problem or error.context), mark.index if mark else 0) from None
+        raise TreeError("not-yaml", str(error.problem or error.context), mark.index if mark else 0) from None
     except yaml.YAMLError as error:
         position = getattr(error, "position", 0)
-        raise YamlError(
+        raise TreeError(
             "not-yaml", str(error).split("\n")[0], position if isinstance(position, int) else 0
         ) from None
 
