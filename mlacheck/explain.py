@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mlacheck.builtin import Builtin
-    from mlacheck.ruleset.build import RuleSet
+    from mlacheck.ruleset.files import RuleSet
     from mlacheck.ruleset.schema import SourceReference, TestRow
 
 _WHEN: Final = {

@@ -10,7 +10,7 @@ from mlacheck.frozen import frozen
 from mlacheck.probes.model import ModelConfig
 
 if TYPE_CHECKING:
-    from mlacheck.ruleset.build import RuleSet
+    from mlacheck.ruleset.files import RuleSet
     from mlacheck.ruleset.schema import TestRow
 
 

@@ -12,7 +12,7 @@ from mlacheck.cli import exit as codes
 from mlacheck.cli.options import engine_option, format_option
 
 if TYPE_CHECKING:
-    from mlacheck.ruleset.build import RuleSet
+    from mlacheck.ruleset.files import RuleSet
     from mlacheck.ruleset.schema import FindRule
 
 

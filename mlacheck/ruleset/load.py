@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from mlacheck.ruleset.build import RuleSet
+    from mlacheck.ruleset.files import RuleSet
     from mlacheck.ruleset.machine import Runner
 
 # Raise it when the generated form changes.
@@ -120,7 +120,7 @@ def load_extended(engine: str, version: str, extra: Sequence[Path]) -> Compiled:
 @cache
 def ruleset(engine: str, extra: tuple[Path, ...] = ()) -> RuleSet:
     """Read the rule files of an engine. Raises `RuleError`."""
-    from mlacheck.ruleset.build import read_ruleset  # pydantic and YAML only when rules are built
+    from mlacheck.ruleset.files import read_ruleset  # pydantic and YAML only when rules are built
 
     return read_ruleset(rules_root(), engine, extra)
 

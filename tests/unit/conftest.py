@@ -6,8 +6,9 @@ import pytest
 
 from mlacheck.facts import UNKNOWN
 from mlacheck.finding import Finding, Report
-from mlacheck.ruleset.build import build, read_ruleset
+from mlacheck.ruleset.build import build
 from mlacheck.ruleset.expression import Declaration
+from mlacheck.ruleset.files import read_ruleset
 from mlacheck.ruleset.generate import module_text
 from mlacheck.ruleset.load import Compiled, _execute, from_module
 from mlacheck.ruleset.machine import Run

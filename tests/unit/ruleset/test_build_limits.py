@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mlacheck.ruleset.build import read_ruleset
+from mlacheck.ruleset.files import read_ruleset
 from mlacheck.ruleset.source import RuleError
 
 RULE = """
