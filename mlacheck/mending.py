@@ -58,7 +58,8 @@ def mend(document: Document, session: Session, read: Callable[[Document], Launch
         if found is None:
             first = next(one for one in report.findings if one.id == errors[0])
             ways = why or "; ".join(one.text for one in first.remedies)
-            notes.append(Note(command.source.line, errors, mended=False, text=ways))
+            note = Note(command.source.line, errors, mended=False, text=ways)
+            notes += [note] if note not in notes else []  # a loop's turns fail alike
             continue
         solution, document, result = found
         cost = f" ({solution.cost})" if solution.cost else ""
@@ -109,7 +110,7 @@ def _first(
         if wrong is None:
             return (solution, after, again), ""
         reasons.append(f"{solution.text}: {wrong}")
-    return None, "; ".join(reasons)
+    return None, f"{'; '.join(reasons)}; edit by hand {_place(command)}"
 
 
 def _wrong(
@@ -124,18 +125,63 @@ def _wrong(
         return "the file does not read as that line afterwards"
     if any(one.level == "error" for one in session.check(after[number]).findings):
         return "the line still fails afterwards"
-    for line, errors in _worse(before, after, number, session):
-        return f"the command on line {line} shares these words and would fail ({errors})"
-    return None
+    return next(_harmed(before, after, number, solution, session), None)
 
 
-def _worse(
-    before: Sequence[LaunchCommand], after: Sequence[LaunchCommand], number: int, session: Session
-) -> Iterator[tuple[int, str]]:
-    for at, (old, new) in enumerate(zip(before, after, strict=True)):
-        if at == number or old.argv == new.argv or not session.has_rules(new):
+def _harmed(
+    before: Sequence[LaunchCommand],
+    after: Sequence[LaunchCommand],
+    number: int,
+    solution: Solution,
+    session: Session,
+) -> Iterator[str]:
+    """Yield what speaks for the other commands with these words, variants of this one among them."""
+    sharing = [at for at, old in enumerate(before) if at != number and old.argv != after[at].argv]
+    if not sharing:
+        return
+    worse, intended = _change(session, before[number], after[number])
+    for at in sharing:
+        old, new = before[at], after[at]
+        said = f"the command on line {new.source.line} {_branch(new)}shares these words and"
+        if not session.has_rules(new):
+            yield f"{said} cannot be checked"
             continue
-        had = {one.id for one in session.check(old).findings if one.level == "error"}
-        has = {one.id for one in session.check(new).findings if one.level == "error"}
-        if has - had:
-            yield new.source.line, ", ".join(sorted(has - had))
+        bad, changed = _change(session, old, new)
+        # A command that passes stays what it is; one that fails too may change as the mended one does.
+        if _errors(session, old):
+            bad -= worse
+            changed = {
+                name: one
+                for name, one in changed.items()
+                if name not in intended or (name in solution.edits and one != intended[name])
+            }
+        if bad:
+            yield f"{said} would be worse ({', '.join(sorted(bad))})"
+        elif changed:
+            name, (was, now) = next(iter(changed.items()))
+            yield f"{said} would run with another {name} ({was} becomes {now})"
+
+
+def _change(
+    session: Session, old: LaunchCommand, new: LaunchCommand
+) -> tuple[set[str], dict[str, tuple[str, str]]]:
+    """Give the rules that only the new command has against it, and the values that differ."""
+    was, now = session.settled(old), session.settled(new)
+    against = [
+        {one.id for one in report.findings if one.level in {"error", "warning"}}
+        | {one.rule for one in report.undecided if one.level == "error"}
+        for report in map(session.check, (old, new))
+    ]
+    return against[1] - against[0], {name: (was[name], now[name]) for name in was if was[name] != now[name]}
+
+
+def _errors(session: Session, command: LaunchCommand) -> bool:
+    return any(one.level == "error" for one in session.check(command).findings)
+
+
+def _branch(command: LaunchCommand) -> str:
+    return f"({'; '.join(command.variant)}) " if command.variant else ""
+
+
+def _place(command: LaunchCommand) -> str:
+    return f"for {'; '.join(command.variant)}" if command.variant else f"on line {command.source.line}"

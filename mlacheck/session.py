@@ -12,6 +12,7 @@ from mlacheck.probes.engine import recorded_versions
 from mlacheck.probes.model import ModelConfig, ModelProblem, find_model
 from mlacheck.probes.target import LaunchHints, TargetFlags, resolve_target
 from mlacheck.ruleset.load import load_extended, load_program
+from mlacheck.ruleset.machine import show
 from mlacheck.validate import Checker
 
 if TYPE_CHECKING:
@@ -59,6 +60,22 @@ class Session:
         from mlacheck.remedies.advice import Advice  # only for a line with an error
 
         return Advice(Line(self.checker(command), command, self._options(command))).solutions
+
+    def settled(self, command: LaunchCommand) -> dict[str, str]:
+        """Give, as text, every argument of a command as the engine ends up with it, and what reports show."""
+        from mlacheck.evaluation import Evaluation  # only where commands are compared
+
+        checker = self.checker(command)
+        line = Line(checker, command, self._options(command))
+        names = dict.fromkeys((*checker.compiled.program.resolved, *checker.grammar.options))
+        evaluated = (
+            Evaluation(checker.compiled, facts, checker.grammar.defaults).outcome() for facts in line.worlds()
+        )
+        told: dict[str, list[str]] = {name: [] for name in names}
+        for outcome in evaluated:
+            for name, texts in told.items():
+                texts.append(show(outcome.run.value(name, outcome.facts)))
+        return {name: " or ".join(dict.fromkeys(texts)) for name, texts in told.items()}
 
     def _options(self, command: LaunchCommand) -> Options:
         profile = self.profile_of(command.source.file)

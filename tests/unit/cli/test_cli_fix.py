@@ -153,6 +153,41 @@ def test_a_flag_that_comes_through_a_variable_is_left_alone(tmp_path):
     assert "line 1" in done.stderr
 
 
+BRANCHES = """ARGS=(--model-path deepseek-ai/DeepSeek-V3 --tp-size 16 --nnodes 2)
+if [[ "${USE_DCP:-0}" == 1 ]]; then
+  ARGS+=(--dcp-size 8)
+else
+  ARGS+=(%s)
+fi
+for r in 0 1; do
+  srun -N1 python -m sglang.launch_server "${ARGS[@]}" --node-rank $r --dist-init-addr h0:5000 &
+done
+"""
+
+
+@pytest.mark.parametrize("target", [("h200", "0.5.18"), ("b200", "0.5.18"), ("h200", "0.5.23")])
+def test_a_healthy_branch_that_shares_the_words_keeps_what_it_runs(tmp_path, target):
+    path = tmp_path / "v.sh"
+    healthy = {
+        "h200": "--attention-backend flashmla --page-size 64",
+        "b200": "--attention-backend trtllm_mla",
+    }
+    path.write_text(BRANCHES % healthy[target[0]])
+    done = fix(path, "--write", "--gpu", target[0], "--engine-version", target[1])
+    assert done.exit_code == 1
+    assert path.read_text() == BRANCHES % healthy[target[0]]
+    assert 'edit by hand for line 2: [[ "${USE_DCP:-0}" == 1 ]]' in done.stderr
+    assert "would run with another" in done.stderr
+
+
+def test_branches_that_fail_alike_are_mended_together(tmp_path):
+    path = tmp_path / "v.sh"
+    path.write_text(BRANCHES % "--dcp-size 8 --max-running-requests 64")
+    done = fix(path, "--write", "--gpu", "h200", "--engine-version", "0.5.18")
+    assert done.exit_code == 0, done.output
+    assert path.read_text().count("--attention-backend flashinfer &") == 1
+
+
 def test_bytes_mode_newlines_and_links_stay(tmp_path):
     path, link = tmp_path / "serve.sh", tmp_path / "link.sh"
     data = b"\xef\xbb\xbf# caf\xc3\xa9\r\n" + WRAPPED.replace("\n", "\r\n").encode()
