@@ -25,7 +25,7 @@ from mlacheck.ruleset.expression import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from mlacheck.ruleset.expression import Scope
 
@@ -37,11 +37,15 @@ version = cache(Version)
 
 def evaluate(text: str, facts: Mapping[str, object], scope: Scope) -> object:
     """Evaluate an expression three-valued: a value, `Possible` values, or UNKNOWN."""
-    value = _worlds(text, facts, scope)
-    return UNKNOWN if isinstance(value, Unknown) else value
+    results = list(_results(text, facts, scope))
+    value = results[0] if len(results) == 1 else one_of(results)
+    # Where some worlds leave the value open and all agree on its truth, only that is known.
+    open_ = len(results) > 1 and len(set(map(truth, results))) == 1 and not all(map(is_known, results))
+    return UNKNOWN if open_ or isinstance(value, Unknown) else value
 
 
-def _worlds(text: str, facts: Mapping[str, object], scope: Scope) -> object:
+def _results(text: str, facts: Mapping[str, object], scope: Scope) -> Iterator[object]:
+    """Yield what an expression comes to, once for each combination of what the facts in it may be."""
     uncertain = [
         (name, value)
         for name in sorted(scope.references(text))
@@ -51,19 +55,16 @@ def _worlds(text: str, facts: Mapping[str, object], scope: Scope) -> object:
     for _, value in uncertain:
         combinations *= len(value.options)
     if combinations > _MOST_COMBINATIONS:
-        return UNKNOWN
+        yield UNKNOWN
+        return
     if not uncertain:
-        return _evaluate(scope.tree(text), _World(facts, scope))
-    results = []
+        yield _evaluate(scope.tree(text), _World(facts, scope))
+        return
     names = [name for name, _ in uncertain]
     decided = dict(facts)
     for options in itertools.product(*(value.options for _, value in uncertain)):
         decided.update(zip(names, options, strict=True))
-        results.append(_evaluate_text(text, _World(decided, scope)))
-    truths = {truth(result) for result in results}
-    if len(truths) == 1 and not all(map(is_known, results)):
-        return {True: _TRUTHY, False: _FALSY, None: UNKNOWN}[truths.pop()]
-    return one_of(results)
+        yield _evaluate_text(text, _World(decided, scope))
 
 
 @dataclass(slots=True)
@@ -106,7 +107,10 @@ def decide_node(node: ast.expr, facts: Mapping[str, object], scope: Scope) -> bo
 
 def decide(text: str, facts: Mapping[str, object], scope: Scope) -> bool | None:
     """Decide a condition: True, False, or None when it cannot be decided."""
-    return truth(_worlds(text, facts, scope))
+    truths = (truth(result) for result in _results(text, facts, scope))
+    first = next(truths)
+    # The first combination that is open, or that says otherwise, settles that nothing is settled.
+    return first if first is not None and all(other is first for other in truths) else None
 
 
 def _evaluate(node: ast.expr, world: _World) -> object:
