@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mlacheck.config import Profile, Settings
+    from mlacheck.evaluation import Evaluation
     from mlacheck.finding import Report
     from mlacheck.launch.command import LaunchCommand, LaunchProblem
     from mlacheck.probes.machine import Machine
@@ -61,18 +62,20 @@ class Session:
 
         return Advice(Line(self.checker(command), command, self._options(command))).solutions
 
-    def settled(self, command: LaunchCommand) -> dict[str, str]:
-        """Give, as text, every argument of a command as the engine ends up with it, and what reports show."""
-        from mlacheck.evaluation import Evaluation  # only where commands are compared
+    def evaluations(self, command: LaunchCommand) -> list[Evaluation]:
+        """Give the rules' run over one command, once for each GPU that it may be for."""
+        from mlacheck.evaluation import Evaluation  # only where more than a report is asked for
 
         checker = self.checker(command)
         line = Line(checker, command, self._options(command))
+        return [Evaluation(checker.compiled, facts, checker.grammar.defaults) for facts in line.worlds()]
+
+    def settled(self, command: LaunchCommand) -> dict[str, str]:
+        """Give, as text, every argument of a command as the engine ends up with it, and what reports show."""
+        checker = self.checker(command)
         names = dict.fromkeys((*checker.compiled.program.resolved, *checker.grammar.options))
-        evaluated = (
-            Evaluation(checker.compiled, facts, checker.grammar.defaults).outcome() for facts in line.worlds()
-        )
         told: dict[str, list[str]] = {name: [] for name in names}
-        for outcome in evaluated:
+        for outcome in (one.outcome() for one in self.evaluations(command)):
             for name, texts in told.items():
                 texts.append(show(outcome.run.value(name, outcome.facts)))
         return {name: " or ".join(dict.fromkeys(texts)) for name, texts in told.items()}

@@ -7,15 +7,19 @@ import sys
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from mlacheck.cli import exit as codes
 from mlacheck.cli.configure import config_options
 from mlacheck.cli.options import format_option, target_options
 from mlacheck.cli.targets import make_session
+from mlacheck.probes.engine import ENGINES
 
 
 @click.command(
-    "diagnose", epilog="Exit codes: 1 a rule is behind an error, 2 bad usage, 3 nothing that the rules know."
+    "diagnose",
+    epilog="Exit codes: 1 a rule is behind an error or refuses the launch line, 2 bad usage, "
+    "3 nothing that the rules know.",
 )
 @click.argument("log", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @target_options
@@ -24,21 +28,21 @@ from mlacheck.cli.targets import make_session
 def command(log: str, format_: str, **given: Any) -> None:
     """Say which rule is behind the errors of a server log or traceback (- reads standard input).
 
-    The engine's version and its launch line are taken from the log where it prints them.
+    The engine, its version and its launch line are taken from the log where it prints them.
 
     \b
     mlacheck diagnose server.log
     kubectl logs deploy/llm | mlacheck diagnose - --engine-version 0.5.18 --gpu b200
     """  # noqa: D301 - \b is click's mark for a paragraph kept as it is
     from mlacheck.diagnosis.diagnose import diagnose  # not needed for --help
-    from mlacheck.diagnosis.log import Log  # same
+    from mlacheck.diagnosis.log import read_log  # same
     from mlacheck.report.diagnosis import text_lines, to_dict  # same
     from mlacheck.report.layout import width_of  # same
 
-    read = Log(given["engine"])
+    told = click.get_current_context().get_parameter_source("engine") is not ParameterSource.DEFAULT
     try:
         with click.open_file(log, encoding="utf-8", errors="replace") as lines:
-            read.read(lines)
+            read = read_log(lines, (given["engine"],) if told else ENGINES)
     except OSError as error:
         click.echo(f"error: {log} cannot be read: {error.strerror}", err=True)
         sys.exit(codes.USAGE)
@@ -48,4 +52,4 @@ def command(log: str, format_: str, **given: Any) -> None:
         click.echo(json.dumps(to_dict(result), indent=2))
     else:
         click.echo("\n".join(text_lines(result, width_of(sys.stdout))))
-    sys.exit(codes.FINDINGS if result.diagnoses else codes.NOTHING)
+    sys.exit(codes.FINDINGS if result.diagnoses or result.unsaid else codes.NOTHING)

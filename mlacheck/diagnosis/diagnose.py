@@ -17,12 +17,17 @@ from mlacheck.remedies.words import words_of_remedy
 from mlacheck.ruleset.load import load_program
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from mlacheck.diagnosis.log import Log, Sighting
     from mlacheck.diagnosis.phrases import Candidate
-    from mlacheck.finding import Report
+    from mlacheck.evaluation import Evaluation
+    from mlacheck.finding import Finding, Report
+    from mlacheck.ruleset.program import Step
     from mlacheck.session import Session
 
-_LAUNCHER: Final = ("python", "-m", "sglang.launch_server")
+# Programs that a launch line may start with in a log, beside the engine's own.
+_STARTS: Final = ("python", "docker", "srun")
 
 
 @frozen
@@ -65,20 +70,28 @@ class Result:
     diagnoses: tuple[Diagnosis, ...]
     report: Report | None = None
 
+    @property
+    def unsaid(self) -> tuple[Finding, ...]:
+        """The errors of the launch line that no line of the log says."""
+        said = {rule.id for one in self.diagnoses for rule in one.rules}
+        findings = self.report.findings if self.report else ()
+        return tuple(one for one in findings if one.level == "error" and one.id not in said)
+
 
 def diagnose(log: Log, session: Session, version: str | None = None) -> Result:
     """Name the rules; `version` is what the caller says of the engine."""
     told, origin = _version(log, version)
-    command, command_from = _command(log, told)
-    report = None
+    if told is not None:
+        session.flags = replace(session.flags, engine_version=told)
+    command, command_from = _command(log, told, session)
+    report, evaluations = None, []
     if command is not None and told is not None:
-        flags = replace(session.flags, engine_version=told)
-        session.flags = flags
-        report = session.check(command)
+        report, evaluations = session.check(command), session.evaluations(command)
     fired = {finding.id for finding in report.findings} if report else set()
+    remedies = Remedies(log.engine, told, evaluations)
     diagnoses = []
     for key, sighting in log.sightings.items():
-        diagnoses.append(_diagnosis(log, sighting, log.counts[key], told, fired))
+        diagnoses.append(_diagnosis(log, sighting, log.counts[key], told, fired, remedies))
     return Result(
         lines=log.lines,
         engine=log.engine,
@@ -96,7 +109,7 @@ def _version(log: Log, version: str | None) -> tuple[str | None, str]:
         return version, "--engine-version"
     if len(log.versions) == 1:
         return next(iter(log.versions)), "the log names it"
-    if log.arguments:
+    if log.arguments and log.signs.complete:
         # Each version has its own set of arguments.
         names = set(log.arguments)
         known = recorded_versions(log.engine)
@@ -110,16 +123,18 @@ def _version(log: Log, version: str | None) -> tuple[str | None, str]:
     return None, "not told: --engine-version V narrows the rules"
 
 
-def _command(log: Log, version: str | None) -> tuple[LaunchCommand | None, str]:
+def _command(log: Log, version: str | None, session: Session) -> tuple[LaunchCommand | None, str]:
     for text in log.launches:
-        start = min(at for at in map(text.find, ("python", "sglang", "docker", "srun")) if at >= 0)
-        found = [one for one in parse_text(text[start:]).commands if one.engine == log.engine]
-        if found:
-            return found[0], "the log shows it"
-    if log.arguments is None or version not in recorded_versions(log.engine):
+        for start in sorted(at for at in map(text.find, (log.engine, *_STARTS)) if at >= 0):
+            found = [one for one in parse_text(text[start:]).commands if one.engine == log.engine]
+            if found:
+                return found[0], "the log shows it"
+    if log.arguments is None or version is None:
         return None, ""
-    grammar = Grammar.load(log.engine, str(version))
-    reads = load_program(log.engine, str(version)).program.reads | {"model_path"}
+    launcher = log.signs.launcher
+    checker = session.checker(LaunchCommand(log.engine, launcher[-1], ()))
+    grammar, program = checker.grammar, checker.compiled.program
+    reads = program.reads | {program.model}
     words: list[str] = []
     for name, value in log.arguments.items():
         option = grammar.options.get(name)
@@ -127,12 +142,51 @@ def _command(log: Log, version: str | None) -> tuple[LaunchCommand | None, str]:
             continue
         if option.deprecated is None and option.message is None:
             words += option_words(option, value)
-    text = " ".join([*_LAUNCHER, *map(shlex.quote, words)])
-    command = LaunchCommand(log.engine, _LAUNCHER[-1], tuple(map(Word, words)), prefix=_LAUNCHER, text=text)
+    text = " ".join([*launcher, *map(shlex.quote, words)])
+    command = LaunchCommand(log.engine, launcher[-1], tuple(map(Word, words)), prefix=launcher, text=text)
     return command, "made from the arguments that the log prints"
 
 
-def _diagnosis(log: Log, sighting: Sighting, count: int, version: str | None, fired: set[str]) -> Diagnosis:
+class Remedies:
+    """The ways out that rules name, those only of which it is known that they apply."""
+
+    def __init__(self, engine: str, version: str | None, evaluations: Sequence[Evaluation]) -> None:
+        self.engine, self.evaluations = engine, evaluations
+        known = recorded_versions(engine)
+        self.version = version if version in known else known[-1]
+
+    def of(self, candidate: Candidate) -> tuple[str, ...]:
+        """Put them into words, without their conditions."""
+        return tuple(
+            words_of_remedy(
+                self.engine,
+                {name: value for name, value in one.items() if name != "when"},
+                candidate.versions,
+            )
+            for one in self._step(candidate.step).remedies
+            if self._applies(one)
+        )
+
+    def _step(self, step: Step) -> Step:
+        """Give the rule as the version of the log has it: its conditions use that version's names."""
+        program = load_program(self.engine, self.version).program
+        if self.evaluations:
+            program = self.evaluations[0].compiled.program
+        same = (one for one in program.steps if one.id == step.id and one.kind == step.kind)
+        bare = replace(step, remedies=tuple(one for one in step.remedies if not one.get("when")))
+        return next(same, bare)
+
+    def _applies(self, remedy: Mapping[str, object]) -> bool:
+        if not remedy.get("when"):
+            return True
+        return bool(self.evaluations) and all(
+            one.applies(remedy, one.outcome().facts) for one in self.evaluations
+        )
+
+
+def _diagnosis(
+    log: Log, sighting: Sighting, count: int, version: str | None, fired: set[str], remedies: Remedies
+) -> Diagnosis:
     if sighting.parser is not None:
         return _refused(log, sighting, count, version)
     merged: dict[str, Candidate] = {}
@@ -145,16 +199,16 @@ def _diagnosis(log: Log, sighting: Sighting, count: int, version: str | None, fi
     # What the version rules out goes, what fires on the line of the log stays, unless nothing would be left.
     candidates = [one for one in candidates if version in one.versions] or candidates
     candidates = [one for one in candidates if one.step.id in fired] or candidates
-    rules = tuple(_rule(log.engine, one, one.step.id in fired) for one in candidates)
+    rules = tuple(_rule(one, remedies, one.step.id in fired) for one in candidates)
     note = ""
     if len(rules) > 1:
         note = "the words do not decide between these rules"
     elif version in recorded_versions(log.engine) and version not in candidates[0].versions:
-        note = f"sglang {version} is not known to say this"
+        note = f"{log.engine} {version} is not known to say this"
     return Diagnosis(sighting.line, sighting.text, count, sighting.place, rules, note)
 
 
-def _rule(engine: str, candidate: Candidate, confirmed: bool) -> Rule:
+def _rule(candidate: Candidate, remedies: Remedies, confirmed: bool) -> Rule:
     step = candidate.step
     return Rule(
         id=step.id or step.slug,
@@ -164,7 +218,7 @@ def _rule(engine: str, candidate: Candidate, confirmed: bool) -> Rule:
         phase=step.phase,
         versions=candidate.versions,
         source=step.source,
-        remedies=tuple(words_of_remedy(engine, one, candidate.versions) for one in step.remedies),
+        remedies=remedies.of(candidate),
         confirmed=confirmed,
     )
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import re
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from mlacheck.data import load_yaml
 from mlacheck.diagnosis.phrases import flat, phrases, places_of
 from mlacheck.frozen import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from mlacheck.diagnosis.phrases import Candidate, Phrases
 
@@ -21,13 +23,7 @@ _LONGEST: Final = 20_000
 _MOST_LAUNCHES: Final = 4
 _FRAME: Final = re.compile(r'File "(?P<file>[^"]+)", line \d+, in (?P<function>\S+)')
 _RAISED: Final = re.compile(r"\b(?P<type>[A-Z]\w*(?:Error|Exception)|Exception)\b(?::|$)")
-_VERSION: Final = re.compile(
-    r"\bsglang(?:_|-|==|:|\s)\s*(?:version\b)?[\s:=]*v?(?P<version>\d+\.\d+\.\d+(?:\.?(?:post|rc|dev)\d+)?)",
-    re.IGNORECASE,
-)
-_ARGUMENTS: Final = re.compile(r"server_args=(?=ServerArgs\(|\{)")
 _OBJECT: Final = re.compile(r"<[^<>]*>")
-_LAUNCH: Final = re.compile(r"sglang\.launch_server\b|\bsglang serve\b")
 _PARSER: Final = (
     ("unknown-flag", re.compile(r"error: unrecognized arguments: (?P<token>\S+)")),
     ("ambiguous-flag", re.compile(r"error: ambiguous option: (?P<token>\S+) could match")),
@@ -52,11 +48,42 @@ class Sighting:
     place: str | None = None  # file::function that raised it
 
 
+@frozen
+class Signs:
+    """By what an engine's log is known, and how it names its version, its launch line and its arguments."""
+
+    version: tuple[re.Pattern[str], ...]
+    launch: re.Pattern[str]
+    arguments: re.Pattern[str]
+    complete: bool  # all arguments are printed, not only those that were given
+    launcher: tuple[str, ...]
+
+
+@cache
+def signs(engine: str) -> Signs:
+    """Read them."""
+    data = cast("dict[str, Any]", load_yaml(engine, "log.yaml"))
+    versions = tuple(re.compile(one, re.IGNORECASE) for one in data["version"])
+    launch, arguments = (re.compile(data[name]) for name in ("launch", "arguments"))
+    return Signs(versions, launch, arguments, data["complete"], tuple(data["launcher"]))
+
+
+def read_log(lines: Iterable[str], engines: Sequence[str]) -> Log:
+    """Read a log as that of the engine whose signs it has, the first one where it has none."""
+    logs = [Log(engine) for engine in engines]
+    for line in lines:
+        for log in logs:
+            log.read([line])
+    return max(logs, key=lambda log: log.likely)
+
+
 class Log:
-    """What a log holds."""
+    """What a log holds, read as one engine's."""
 
     def __init__(self, engine: str) -> None:
         self.engine = engine
+        self.signs = signs(engine)
+        self.mentions = 0
         self.known: Phrases = phrases(engine)
         self.versions: dict[str, None] = {}
         self.launches: list[str] = []
@@ -70,6 +97,13 @@ class Log:
         ] = []  # phrases of which only a word was seen, and until which line
         self._frame: tuple[str, str] | None = None
         self._code_line = False
+        self._column = 0  # where the frame began
+
+    @property
+    def likely(self) -> tuple[int, int, int]:
+        """Say how much speaks for this engine: its launch lines and arguments, its name, its errors."""
+        certain = len(self.launches) + (self.arguments is not None)
+        return certain, self.mentions, len(self.sightings)
 
     def read(self, lines: Iterable[str]) -> None:
         """Read all lines; only a few are ever held."""
@@ -78,27 +112,35 @@ class Log:
             self._line(line.rstrip("\r\n"))
 
     def _line(self, line: str) -> None:
-        if _ARGUMENTS.search(line):
-            self._read_arguments(line)
+        arguments = self.signs.arguments.search(line)
+        if arguments:
+            self._read_arguments(line[arguments.end() :])
             return
         line = line[:_LONGEST]
-        if "sglang" in line.lower():
-            match = _VERSION.search(line)
+        if self.engine in line.lower():
+            self.mentions += 1
+            match = next(filter(None, (one.search(line) for one in self.signs.version)), None)
             if match:
-                self.versions[match["version"]] = None
-            if _LAUNCH.search(line) and len(self.launches) < _MOST_LAUNCHES and "File " not in line:
+                self.versions[match[1]] = None
+            if self.signs.launch.search(line) and len(self.launches) < _MOST_LAUNCHES and "File " not in line:
                 self.launches.append(line)
         frame = _FRAME.search(line)
         if frame:
             self._frame = (frame["file"], frame["function"])
-            self._code_line = True
+            self._code_line, self._column = True, frame.start()
             return
-        if self._code_line or not line.strip(" ^~"):
+        if (self._code_line and self._quotes(line)) or not line.strip(" ^~"):
             self._code_line = False  # the source line under a frame quotes the message, it does not say it
             return
+        self._code_line = False
         self._window.append(line)
         if not self._parser(line):
             self._match(line)
+
+    def _quotes(self, line: str) -> bool:
+        """Tell a frame's source line from what was raised: source stands deeper than the frame."""
+        deeper = line[self._column : self._column + 2].isspace()
+        return deeper or not _RAISED.search(line)
 
     def _parser(self, line: str) -> bool:
         if "error: " not in line:
@@ -169,7 +211,7 @@ class Log:
         if self._frame is None:
             return None
         file, function = self._frame
-        return f"{file.rpartition('/sglang/')[2]}::{function}"
+        return f"{file.rpartition(f'/{self.engine}/')[2]}::{function}"
 
     def _add(self, sighting: Sighting) -> None:
         # Every rank says the same; only its prefix differs.
@@ -179,10 +221,9 @@ class Log:
         self.sightings.setdefault(key, sighting)
         self.counts[key] = self.counts.get(key, 0) + 1
 
-    def _read_arguments(self, line: str) -> None:
+    def _read_arguments(self, text: str) -> None:
         if self.arguments is not None:
             return
-        text = _ARGUMENTS.split(line, maxsplit=1)[1]
         text = text[: max(text.rfind(")"), text.rfind("}")) + 1]
         tree = _expression(text) or _expression(_OBJECT.sub("None", text))
         pairs: list[tuple[object, ast.expr]] = []

@@ -28,6 +28,11 @@ def text_lines(result: Result, width: int) -> Iterator[str]:
         yield ""
         yield from wrap(f"launch line ({result.command_from}):", width, "")
         yield from wrap_command(result.command, width, "  ")
+    for finding in result.unsaid:
+        yield from wrap(
+            f"{finding.level}[{finding.id}] {finding.slug}: {finding.message}", width, "  ", "    "
+        )
+        yield from wrap(f"more: mlacheck explain {finding.id}", width, "    ")
     lines = _corrected(result)
     for number, (text, command, cost) in enumerate(lines):
         if not number:
@@ -39,7 +44,8 @@ def text_lines(result: Result, width: int) -> Iterator[str]:
             yield from wrap(cost, width, "    ")
     yield ""
     found = counted(len(result.diagnoses), "error")
-    yield f"read {counted(result.lines, 'line')}: {found} that the rules know"
+    more = f"; {counted(len(result.unsaid), 'error')} of the launch line" if result.unsaid else ""
+    yield f"read {counted(result.lines, 'line')}: {found} that the rules know{more}"
 
 
 def _diagnosis(one: Diagnosis, result: Result, width: int) -> Iterator[str]:
@@ -83,6 +89,10 @@ def to_dict(result: Result) -> dict[str, Any]:
         "lines": result.lines,
         "errors": [_error(one) for one in result.diagnoses],
         "command": None if result.command is None else {"text": result.command, "from": result.command_from},
+        "of_the_line": [
+            {"id": one.id, "slug": one.slug, "level": one.level, "phase": one.phase, "message": one.message}
+            for one in result.unsaid
+        ],
         "corrected": [
             {"text": text, "command": command, "cost": cost} for text, command, cost in _corrected(result)
         ],

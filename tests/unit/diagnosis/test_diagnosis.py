@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from mlacheck.cli import cli
 from mlacheck.diagnosis.diagnose import diagnose
-from mlacheck.diagnosis.log import Log
-from mlacheck.probes.engine import recorded_versions
+from mlacheck.diagnosis.log import Log, read_log
+from mlacheck.probes.engine import ENGINES, recorded_versions
 from mlacheck.probes.target import TargetFlags
 from mlacheck.ruleset.load import load_program
 from mlacheck.session import Session
@@ -162,6 +162,85 @@ def test_the_argument_parsers_words(said, id_, remedy):
     [rule] = result.diagnoses[0].rules
     assert rule.id == id_
     assert remedy is None or any(remedy in one for one in rule.remedies)
+
+
+@pytest.mark.parametrize("prefix", ["", "(EngineCore pid=7) ERROR 11-29 12:00:00 [core.py:9] ", "[TP0] "])
+@pytest.mark.parametrize(
+    "source", [(), ("    raise ValueError(x)",), ("    raise ValueError(x)", "    ^^^^^")]
+)
+def test_frames_with_and_without_their_source_text(prefix, source):
+    said = "ValueError: --dcp-replicate-q-proj requires --dcp-size > 1"
+    frame = '  File "a.py", line 2, in f'
+    lines = [prefix + one for one in ("Traceback (most recent call last):", frame, *source, frame, said)]
+    assert ids(read(lines, "0.5.18")) == ["MLA203"]
+    assert ids(read([one.lstrip() for one in lines], "0.5.18")) == ["MLA203"]
+
+
+def test_source_text_that_quotes_a_message_is_not_an_error():
+    quoted = '    raise ValueError("--dcp-replicate-q-proj requires --dcp-size > 1")'
+    assert ids(read(['  File "a.py", line 2, in f', quoted], "0.5.18")) == []
+
+
+def test_an_error_of_the_launch_line_that_the_log_does_not_say():
+    result = read([ARGUMENTS], "0.5.18", gpu="b200")
+    assert result.diagnoses == ()
+    assert [one.id for one in result.unsaid] == ["MLA194"]
+    done = CliRunner().invoke(
+        cli, ["diagnose", "-", "--engine-version", "0.5.18", "--gpu", "b200"], input=ARGUMENTS
+    )
+    assert done.exit_code == 1
+    assert "error[MLA194]" in done.stdout
+    assert "1 error of the launch line" in done.stdout
+    said = "ValueError: trtllm_mla cannot serve decode context parallelism with speculative decoding"
+    assert read([ARGUMENTS, said], "0.5.18", gpu="b200").unsaid == ()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("version", [None, "newest"])
+def test_remedies_never_show_a_condition(engine, version):
+    told = version and recorded_versions(engine)[-1]
+    lines = ["torch.OutOfMemoryError: CUDA out of memory"]
+    lines += [
+        f"ValueError: {text}"
+        for step in load_program(engine, recorded_versions(engine)[-1]).program.steps
+        for text in (step.engine_says if step.kind == "find" else ())
+    ]
+    log = read_log(lines, [engine])
+    result = diagnose(log, Session(TargetFlags()), told)
+    remedies = [text for one in result.diagnoses for rule in one.rules for text in rule.remedies]
+    assert remedies
+    assert not [text for text in remedies if "where " in text]
+
+
+VLLM_ARGUMENTS = (
+    "(APIServer pid=1) INFO 11-29 12:00:00 [utils.py:233] non-default args: "
+    "{'model': 'deepseek-ai/DeepSeek-V3', 'tensor_parallel_size': 8, 'decode_context_parallel_size': 3}"
+)
+VLLM = [
+    "(APIServer pid=1) INFO 11-29 12:00:00 [api_server.py:1977] vLLM API server version 0.25.0",
+    VLLM_ARGUMENTS,
+    "torch.OutOfMemoryError: CUDA out of memory",
+]
+SERVE = "+ vllm serve deepseek-ai/DeepSeek-V3 --tensor-parallel-size 8 --decode-context-parallel-size 3"
+
+
+@pytest.mark.parametrize("first", [[], [SERVE]])
+def test_the_engine_is_told_from_the_log(first):
+    log = read_log([*first, *VLLM], ENGINES)
+    result = diagnose(log, Session(TargetFlags(gpu="b200")))
+    assert (result.engine, result.version) == ("vllm", "0.25.0")
+    assert "vllm serve" in result.command
+    assert "--decode-context-parallel-size 3" in result.command
+    assert [one.id for one in result.unsaid] == ["MLV006"]
+    assert read_log([*first, *VLLM], ["sglang"]).engine == "sglang"
+    assert read_log([ARGUMENTS, "INFO vllm 0.9.0 is installed"], ENGINES).engine == "sglang"
+
+
+def test_a_log_without_a_sign_is_taken_for_the_one_whose_words_it_has():
+    assert (
+        read_log(["ValueError: --dcp-replicate-q-proj requires --dcp-size > 1"], ENGINES).engine == "sglang"
+    )
+    assert read_log(NOISE, ENGINES).engine == ENGINES[0]
 
 
 def test_a_long_log_is_read_in_a_stream():
