@@ -24,6 +24,8 @@ _OF_COMMANDS: Final = frozenset(
         "broken-continuation",
         "look-alike",
         "config-not-read",
+        "config-unread",
+        "config-without-model",
         "too-many-variants",
         "env-file-not-read",
         "sourced-file",

@@ -60,7 +60,14 @@ class Line:
     def __init__(self, around: Surroundings, command: LaunchCommand, options: Options) -> None:
         self.around, self.command, self.options = around, command, options
         self.arguments: Arguments = around.grammar.parse(command.argv, command.unknown)
-        self.refusals = tuple(one for one in self.arguments.problems if not self._named_beside(one))
+        spans = [span for given in self.arguments.given.values() for span in given.spans]
+        # Words that are not known and are no flag's value: any flag may be among them.
+        self.open = any(not any(a <= at < b for a, b in spans) for at in command.loose)
+        self.refusals = tuple(
+            one
+            for one in self.arguments.problems
+            if not self._named_beside(one) and not (self.open and one.kind == "missing-required")
+        )
         self.model: ModelConfig | None = None
         # A named model or draft was not found.
         self.model_unsure = False
@@ -135,7 +142,8 @@ class Line:
 
     def _add_models(self) -> None:
         program = self.around.compiled.program
-        reference = self.options.model or self._given(program.model)
+        unnamed = self.open and program.model not in self.arguments.given
+        reference = self.options.model or (None if unnamed else self._given(program.model))
         if self.facts.get(program.model) is None or program.model not in self.arguments.given:
             self.facts[program.model] = UNKNOWN if reference is None else reference
         self.model = self._add_model("target.", reference)

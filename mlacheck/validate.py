@@ -266,10 +266,7 @@ class _Check:
 
     def _unsure(self) -> bool:
         guessed = self.target.extrapolated or self.target.assumed or self.line.model_unsure
-        return guessed or bool(self.target.problems) or self._lost_words()
-
-    def _lost_words(self) -> bool:
-        return any(word.unknown and word.splits for word in self.command.words)
+        return guessed or bool(self.target.problems) or bool(self.command.loose)
 
     def _problems(self) -> tuple[Problem, ...]:
         unresolved = [
@@ -280,6 +277,6 @@ class _Check:
                 Location(word.line, word.column),
             )
             for word in self.command.words
-            if word.unknown
+            if word.unknown and word.unknown != (word.text,)  # a file that is not read is told of already
         ]
         return (*self.line.problems, *unresolved)

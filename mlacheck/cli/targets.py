@@ -61,10 +61,13 @@ def new_session(
 def read_launch(text: str | None, words: Sequence[str], given: dict[str, Any]) -> LaunchResult:
     """Find the launch commands of `--args`, or of the words after `--` where there is no text."""
     from mlacheck.launch import parse_argv, parse_text  # not needed for --help
+    from mlacheck.launch.file.config import with_configs  # same
 
     if text is None:
-        return parse_argv(list(words), default_engine=given["engine"])
-    return parse_text(text, default_engine=given["engine"], env=parse_env(given["env"]))
+        result = parse_argv(list(words), default_engine=given["engine"])
+    else:
+        result = parse_text(text, default_engine=given["engine"], env=parse_env(given["env"]))
+    return with_configs(result, Path())
 
 
 def refuse_target(session: Session, launch: LaunchCommand) -> None:

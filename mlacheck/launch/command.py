@@ -107,6 +107,11 @@ class LaunchCommand:
         return tuple(word.text for word in self.words)
 
     @property
+    def loose(self) -> tuple[int, ...]:
+        """The words that may stand for any number of words, by index."""
+        return tuple(index for index, word in enumerate(self.words) if word.unknown and word.splits)
+
+    @property
     def unknown(self) -> dict[int, tuple[str, ...]]:
         """Unresolved names by index in `argv`, as `Grammar.parse` takes them."""
         return {index: word.unknown for index, word in enumerate(self.words) if word.unknown}

@@ -4,35 +4,59 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mlacheck.frozen import replace
-from mlacheck.launch.command import LaunchProblem, Word
+from mlacheck.frozen import frozen, replace
+from mlacheck.launch.command import LaunchProblem, LaunchResult, Word
 from mlacheck.launch.file.decode import MOST_BYTES, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from mlacheck.launch.command import LaunchCommand
+    from mlacheck.launch.file.node import Mapping
 
 _FLAG: Final = "--config"
+_MODELS: Final = ("--model", "--model-path")
 
 
-def with_configs(
-    commands: Iterable[LaunchCommand], folder: Path
-) -> tuple[tuple[LaunchCommand, ...], tuple[LaunchProblem, ...]]:
+class _UnreadError(Exception):
+    """The file cannot be read from here; the message says why."""
+
+
+@frozen
+class _Reading:
+    """How an engine reads its config file."""
+
+    any_case: bool  # the file's ending may be written in capitals
+    # Entry points that refuse a file without a model when the line names none either.
+    needs_model: frozenset[str] = frozenset()
+    # Entry points whose newer versions turn `false` into the flag that switches off, and older ones do not.
+    switches_off: frozenset[str] = frozenset()
+
+
+_READINGS: Final = {
+    "sglang": _Reading(any_case=True),
+    "vllm": _Reading(
+        any_case=False,
+        needs_model=frozenset({"vllm serve"}),
+        switches_off=frozenset({"vllm.entrypoints.openai.api_server"}),
+    ),
+}
+
+
+def with_configs(result: LaunchResult, folder: Path) -> LaunchResult:
     """Put the config files that commands name, looked up from `folder`, into their words."""
-    done: list[LaunchCommand] = []
+    if not any(word.text.startswith(_FLAG) for one in result.commands for word in one.words):
+        return result
     problems: list[LaunchProblem] = []
-    for command in commands:
-        if command.engine == "sglang" and any(word.text.startswith(_FLAG) for word in command.words):
-            done.append(_with_config(command, folder, problems))
-        else:
-            done.append(command)
-    return tuple(done), tuple(problems)
+    commands = tuple(_with_config(command, folder, problems) for command in result.commands)
+    return replace(result, commands=commands, problems=(*result.problems, *problems))
 
 
 def _with_config(command: LaunchCommand, folder: Path, problems: list[LaunchProblem]) -> LaunchCommand:
     words = command.words
+    reading = _READINGS.get(command.engine)
+    if reading is None:
+        return command
     glued = next((word for word in words if word.text.startswith(f"{_FLAG}=")), None)
     if glued is not None:
         # The engine looks for the word `--config` alone; the glued form is parsed and never read.
@@ -50,34 +74,85 @@ def _with_config(command: LaunchCommand, folder: Path, problems: list[LaunchProb
     if at is None or at + 1 >= len(words):
         return command
     name = words[at + 1]
-    read = None if name.unknown else _read(folder / name.text, name)
-    if read is None:
-        # What the file says is not known: as if `$FILE` stood in the line.
-        open_ = replace(name, unknown=name.unknown or (name.text,), splits=True)
-        return replace(command, words=(*words[: at + 1], open_, *words[at + 2 :]))
-    return replace(command, words=(*read, *words[:at], *words[at + 2 :]))
+    rest = (*words[:at], *words[at + 2 :])
+    # What the file says is not known: as if `$FILE` stood in the place of its words.
+    if name.unknown:
+        return replace(command, words=(replace(name, splits=True), *rest))
+    raw = f"{_FLAG} {name.raw or name.text}"
+    open_ = replace(name, unknown=(name.text,), splits=True, raw=raw, start=-1, end=-1)
+    try:
+        read = _read(folder / name.text, name, command, reading)
+    except _UnreadError as error:
+        problems.append(
+            LaunchProblem(
+                "config-unread",
+                f"{_FLAG} {name.text}: {error}; what it says is not known",
+                "give a path that can be read from here",
+                name.line,
+                name.column,
+            )
+        )
+        return replace(command, words=(open_, *rest))
+    if command.entry in reading.needs_model and not any(
+        word.text.partition("=")[0] in _MODELS for word in (*read, *rest)
+    ):
+        problems.append(
+            LaunchProblem(
+                "config-without-model",
+                f"neither {name.text} nor the line names a model: the engine refuses that",
+                "name it before the flags, or as `model:` in the file",
+                name.line,
+                name.column,
+            )
+        )
+        return replace(command, words=(*read, open_, *rest))
+    return replace(command, words=(*read, *rest))
 
 
-def _read(path: Path, name: Word) -> tuple[Word, ...] | None:
-    """Give the words that a config file stands for, None when it cannot be read from here."""
+def _read(path: Path, name: Word, command: LaunchCommand, reading: _Reading) -> tuple[Word, ...]:
+    """Give the words that a config file stands for."""
     from mlacheck.launch.file.flags import config_fields  # only for commands that have one
-    from mlacheck.launch.file.node import Mapping, TreeError  # same
+
+    root = _mapping(path, any_case=reading.any_case)
+    if root is None:
+        return ()
+    via = (f"{_FLAG} {name.text}",)
+    words = [
+        Word(field.text, name.line, name.column, field.unknown, via=via)
+        for field in config_fields(root, command.engine)
+    ]
+    if command.entry in reading.switches_off:
+        from mlacheck.launch.file.flags import switched_off  # same
+
+        words += [
+            Word(flag, name.line, name.column, ("the engine's version",), splits=True, via=via)
+            for flag in switched_off(root, command.engine)
+        ]
+    return tuple(words)
+
+
+def _mapping(path: Path, *, any_case: bool) -> Mapping | None:
+    """Read the mapping that a file holds, None for an empty file."""
+    from mlacheck.launch.file.node import Mapping, TreeError  # only for commands that have one
     from mlacheck.launch.file.yaml_ import documents  # same
 
-    if path.suffix.lower() not in (".yaml", ".yml"):
-        return None
+    ending = path.suffix.lower() if any_case else path.suffix
+    if ending not in (".yaml", ".yml"):
+        raise _UnreadError("the engine reads .yaml and .yml only")
     try:
         if not path.is_file():
-            return None
+            raise _UnreadError("there is no such file")
         with path.open("rb") as stream:
             text, problems = decode(stream.read(MOST_BYTES + 1), str(path))
         roots = list(documents(text.text))
-    except (OSError, TreeError, ValueError):
+    except OSError as error:
+        raise _UnreadError(error.strerror or "it cannot be read") from None
+    except (TreeError, ValueError):
+        raise _UnreadError("it is not YAML") from None
+    if any(problem.level == "error" for problem in problems):
+        raise _UnreadError("it is not text")
+    if not roots:
         return None
-    if any(problem.level == "error" for problem in problems) or (roots and not isinstance(roots[0], Mapping)):
-        return None
-    fields = config_fields(roots[0], "sglang") if roots and isinstance(roots[0], Mapping) else []
-    return tuple(
-        Word(field.text, name.line, name.column, field.unknown, via=(f"{_FLAG} {name.text}",))
-        for field in fields
-    )
+    if not isinstance(roots[0], Mapping):
+        raise _UnreadError("it holds no mapping of flags")
+    return roots[0]

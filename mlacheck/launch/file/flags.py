@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _TELLING: Final = frozenset({"model_path", "tp_size", "model", "tensor_parallel_size"})
 _FEWEST: Final = 2
 _DEEPEST: Final = 5
+# Engines that look at a flag's action before they make a bare flag of true; others always do.
+_ASKS: Final = frozenset({"sglang"})
 
 
 def _options(engine: str) -> list[dict[str, Any]]:
@@ -112,8 +114,22 @@ class FlagMaps:
         self.reader.flags(fields, Module(engine, "config"), frame, env or Environment(), node.start, node.end)
 
 
+def switched_off(node: Mapping, engine: str) -> list[str]:
+    """List the flags that switch off what a mapping sets to false and the engine has on, or may have."""
+    on = {
+        option["dest"]
+        for option in _options(engine)
+        if option["action"] == "boolean_optional" and option["default"] is not False
+    }
+    return [
+        f"--no-{key.text}"
+        for key, value in node.all().values()
+        if key.text.replace("-", "_") in on and _value(value) is False
+    ]
+
+
 def config_fields(node: Mapping, engine: str) -> list[Field]:
-    """Turn a mapping into the words that SGLang makes of it: lists spread, true a bare flag, null `None`."""
+    """Turn a mapping into the words an engine makes of it: lists spread, true a bare flag, null `None`."""
     fields: list[Field] = []
     for key, value in node.all().values():
         flag = key.field()._replace(pieces=(Piece("--"), *key.pieces), style="map")
@@ -126,8 +142,8 @@ def config_fields(node: Mapping, engine: str) -> list[Field]:
         else:
             told = _value(value)
             known = _flags(engine)
-            switch = known.get(key.text.replace("-", "_"), "" if known else "store_true") == "store_true"
-            if isinstance(told, bool) and switch:
+            action = known.get(key.text.replace("-", "_"), "" if known else "store_true")
+            if isinstance(told, bool) and (action == "store_true" or engine not in _ASKS):
                 if told:
                     fields.append(flag)
             else:

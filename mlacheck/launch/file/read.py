@@ -65,13 +65,11 @@ def read_bytes(
         level = "error" if bytes_name_entry(data) else "info"
         return LaunchResult((), tuple(replace(problem, level=level) for problem in problems), text)
     result = read_document(text, engine=engine, env=env)
-    commands, more = result.commands, result.problems
     if folder is not None:
         from mlacheck.launch.file.config import with_configs  # few commands have one
 
-        commands, told = with_configs(commands, Path(folder))
-        more = (*more, *told)
-    return LaunchResult(commands, (*problems, *more), text)
+        result = with_configs(result, Path(folder))
+    return LaunchResult(result.commands, (*problems, *result.problems), text)
 
 
 def read_document(

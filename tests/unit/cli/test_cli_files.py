@@ -137,3 +137,40 @@ def test_files_and_a_command_do_not_go_together(tmp_path):
     result = run(tmp_path, "--", "sglang", "serve", "m")
     assert result.exit_code == 2
     assert "exactly one of" in result.stderr
+
+
+CONFIG = "model-path: deepseek-ai/DeepSeek-V3\ntp-size: 8\n"
+
+
+@pytest.mark.parametrize("engine", ["sglang", "vllm"])
+@pytest.mark.parametrize("way", ["args", "argv", "file"])
+def test_a_config_file_is_read_for_every_way_in(tmp_path, monkeypatch, engine, way):
+    monkeypatch.chdir(tmp_path)
+    keys = CONFIG if engine == "sglang" else "model: deepseek-ai/DeepSeek-V3\ntensor-parallel-size: 8\n"
+    Path("c.yaml").write_text(keys)
+    found = {}
+    for name in ("c.yaml", "nope.yaml"):
+        line = f"{engine} serve --config {name}"
+        Path("x.sh").write_text(line + "\n")
+        given = {"args": ["--args", line], "argv": ["--", *line.split()], "file": ["x.sh"]}[way]
+        options = ("--gpu", "h200", "--gpu-count", "8", "--no-config", "--format", "jsonl")
+        result = CliRunner().invoke(cli, ["validate", *options, *given])
+        [found[name]] = [json.loads(row) for row in result.stdout.splitlines()]
+    assert "deepseek-ai/DeepSeek-V3" in json.dumps(found["c.yaml"]["resolved"])
+    assert not [one for one in found["nope.yaml"]["findings"] if one["level"] == "error"]
+    assert found["nope.yaml"]["verdict"] == "unknown"
+    [problem] = [one for one in found["nope.yaml"]["problems"] if "nope.yaml" in one["message"]]
+    assert problem["kind"] == "config-unread"
+    assert "Qwen" not in json.dumps(found["nope.yaml"])
+
+
+def test_words_that_are_open_may_name_the_model():
+    _, [report] = rows("--args", "python -m sglang.launch_server $EXTRA --tp-size 8")
+    assert "MLA006" not in [one["id"] for one in report["findings"]]
+    _, [report] = rows("--args", "python -m sglang.launch_server --tp-size $TP")
+    assert "MLA006" in [one["id"] for one in report["findings"]]
+
+
+def test_a_corrected_line_keeps_a_config_file_that_is_not_there():
+    result = run("--remedies", "--args", f"{GOOD} --config nope.yaml --nccl-prot 1")
+    assert "--config nope.yaml" in result.stdout.partition("fix:")[2]

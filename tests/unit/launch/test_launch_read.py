@@ -163,8 +163,63 @@ def test_config_files_stand_before_the_words(tmp_path):
 def test_a_config_file_that_is_not_there_is_open(tmp_path):
     launch = tmp_path / "run.sh"
     launch.write_text("sglang serve m --config missing.yaml\n")
+    result = read_path(str(launch))
+    [command] = result.commands
+    assert command.words[0].raw == "--config missing.yaml"
+    assert command.loose == (0,)
+    [problem] = result.problems
+    assert (problem.kind, problem.line, problem.column) == ("config-unread", 1, 25)
+    assert "missing.yaml: there is no such file" in problem.message
+
+
+CONFIG_WORDS = (
+    "--model a --tensor_parallel_size 8 --enable-expert-parallel --served-model-name x y "
+    '--compilation-config {"mode": 3}'
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "rest"),
+    [("vllm serve --config c.yaml -tp 4", "-tp 4"), ("vllm serve m --config c.yaml", "--model m")],
+)
+def test_vllm_reads_its_config_file_in_its_own_way(tmp_path, line, rest):
+    (tmp_path / "c.yaml").write_text(
+        "model: a\ntensor_parallel_size: 8\nenable-expert-parallel: true\nenable-prefix-caching: false\n"
+        "served-model-name: [x, y]\ncompilation-config: {mode: 3}\n"
+    )
+    launch = tmp_path / "run.sh"
+    launch.write_text(line + "\n")
+    result = read_path(str(launch))
+    assert [" ".join(command.argv) for command in result.commands] == [f"{CONFIG_WORDS} {rest}"]
+    assert not result.problems
+
+
+def test_what_vllm_versions_make_of_false_is_open_where_it_matters(tmp_path):
+    (tmp_path / "c.yaml").write_text("enable-prefix-caching: false\nenforce-eager: false\n")
+    launch = tmp_path / "run.sh"
+    launch.write_text("python -m vllm.entrypoints.openai.api_server --model m --config c.yaml\n")
     [command] = read_path(str(launch)).commands
-    assert command.unknown == {3: ("missing.yaml",)}
+    assert command.argv == ("--no-enable-prefix-caching", "--model", "m")
+    assert command.loose == (0,)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("c.json", "{}", "config-unread"),
+        ("c.YAML", "model: m\n", "config-unread"),
+        ("c.yaml", "- m\n", "config-unread"),
+        ("c.yaml", "a: [\n", "config-unread"),
+        ("c.yaml", "port: 1\n", "config-without-model"),
+    ],
+)
+def test_a_config_file_that_vllm_refuses_leaves_the_line_open(tmp_path, name, text, kind):
+    (tmp_path / name).write_text(text)
+    launch = tmp_path / "run.sh"
+    launch.write_text(f"vllm serve --config {name}\n")
+    result = read_path(str(launch))
+    assert [(one.kind, one.level) for one in result.problems] == [(kind, "error")]
+    assert result.commands[0].loose
 
 
 def test_a_glued_config_file_is_not_read_by_the_engine(tmp_path):
