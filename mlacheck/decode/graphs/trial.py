@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 def graph_lengths(problem: DecodeProblem) -> tuple[tuple[int, ...], ...]:
     """Give the lengths to capture with, one token on each rank as engines do, and those to replay with."""
-    # The longest first: a first request with no token is the matter of another row.
-    short = tuple(islice(cycle(problem.short_lengths[::-1]), problem.batch))
+    # The longest first: a first request with no token is the matter of another row. The shortest
+    # next, so that ranks are empty in a batch of two as well.
+    *shorts, longest = problem.short_lengths
+    short = tuple(islice(cycle((longest, *shorts)), problem.batch))
     return (
         (problem.dcp_size,) * problem.batch,
         problem.even_lengths,
