@@ -13,6 +13,7 @@ from mlacheck.finding import START_UP_PHASES
 from mlacheck.frozen import frozen, replace
 from mlacheck.launch.command import Word
 from mlacheck.remedies.edit import option_words, render
+from mlacheck.ruleset.load import load_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -121,6 +122,28 @@ def axes(engine: str, version: str, given: Mapping[str, Sequence[str]]) -> tuple
         for one in known["columns"]
     )
     return rows, columns
+
+
+def refused(engine: str, version: str, given: Mapping[str, Sequence[str]]) -> str | None:
+    """Say which of the values that were asked for the engine's parser does not take, and what it takes."""
+    grammar, known = Grammar.load(engine, version), settings(engine)
+    arguments = {"backend": known["row"], **{one["option"]: one["argument"] for one in known["columns"]}}
+    tables = load_program(engine, version).program.tables
+    for name, values in given.items():
+        if name not in arguments:
+            return f"--{name}: the matrix of {engine} has no such column; there are {', '.join(arguments)}"
+        option = grammar.option(arguments[name])
+        choices = option.choices or tables.get(known.get("choices", {}).get(option.dest), ())
+        takes = ", ".join(map(str, choices)) or "whole numbers of at least 1"
+        for value in values:
+            if value in {AUTO, NONE} or value == str(grammar.defaults.get(option.dest)):
+                continue
+            problems = grammar.parse(option_words(option, value)).problems
+            wrong = any(one.kind != "missing-required" for one in problems)
+            wrong |= bool(choices) and value.lower() not in {str(one).lower() for one in choices}
+            if wrong or (option.type == "int" and int(value) < 1):
+                return f"--{name} {value}: {engine} {version} takes {takes}"
+    return None
 
 
 def build(session: Session, base: LaunchCommand, rows: Axis, columns: tuple[Axis, ...]) -> Matrix:

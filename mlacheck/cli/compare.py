@@ -42,16 +42,16 @@ def command(old: str, new: str, text: str | None, words: Sequence[str], format_:
     from mlacheck.report.comparison import text_lines, to_dict  # same
     from mlacheck.report.layout import width_of  # same
 
-    engine = given["engine"]
-    known = recorded_versions(engine)
-    for version in (old, new):
-        if version not in known:
-            raise click.UsageError(f"{engine} {version} is not recorded; there are {', '.join(known)}")
     result = read_launch(text, words, given)
-    launches = [one for one in result.commands if one.engine == engine]
+    launches = [one for one in result.commands if recorded_versions(one.engine)]
     if len(launches) != 1:
         click.echo(f"error: {len(launches)} launch commands found; compare takes one", err=True)
         sys.exit(codes.NOTHING if not launches else codes.USAGE)
+    known = recorded_versions(launches[0].engine)
+    for version in (old, new):
+        if version not in known:
+            said = f"{launches[0].engine} {version} is not recorded; there are {', '.join(known)}"
+            raise click.UsageError(said)
     reports = []
     for version in (old, new):
         session = make_session(given, engine_version=version)

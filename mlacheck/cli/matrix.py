@@ -43,7 +43,7 @@ def command(text: str | None, page: str | None, format_: str, **given: Any) -> N
     """  # noqa: D301 - \b is click's mark for a paragraph kept as it is
     from mlacheck import __version__  # not needed for --help
     from mlacheck.launch import parse_text  # same
-    from mlacheck.matrix import axes, build, has_settings, settings  # same
+    from mlacheck.matrix import axes, build, has_settings, refused, settings  # same
     from mlacheck.report.layout import wants_colour, width_of  # same
     from mlacheck.report.matrix import text_lines, to_dict  # same
 
@@ -63,6 +63,9 @@ def command(text: str | None, page: str | None, format_: str, **given: Any) -> N
         for name in ("backend", "dcp", "speculation", "kv")
         if given[name]
     }
+    wrong = refused(engine, checker.version, asked)
+    if wrong is not None:
+        raise click.UsageError(wrong)
     matrix = build(session, base.commands[0], *axes(engine, checker.version, asked))
     if page is not None:
         from mlacheck.report.matrix_html import html_page  # only when asked for

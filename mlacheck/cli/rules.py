@@ -10,8 +10,10 @@ import click
 
 from mlacheck.cli import exit as codes
 from mlacheck.cli.options import engine_option, format_option
+from mlacheck.probes.engine import ENGINES
 
 if TYPE_CHECKING:
+    from mlacheck.engines import Grammar
     from mlacheck.ruleset.files import RuleSet
     from mlacheck.ruleset.schema import FindRule
 
@@ -65,26 +67,27 @@ def _rows(engine: str) -> list[dict[str, Any]]:
 
 
 @command.command("show")
-@engine_option
+@click.option("--engine", type=click.Choice(ENGINES), help="Only rules of this engine.")
 @click.argument("name")
-def show(engine: str, name: str) -> None:
+def show(engine: str | None, name: str) -> None:
     """Show one rule, by id or slug."""
-    rules = list(_read(engine).finds())
-    for source, path, rule in rules:
-        if name.lower() in {rule.id.lower(), rule.slug}:
-            click.echo(f"{source.name}:{source.line(path)}")
-            _show(rule)
-            return
-    from mlacheck.builtin import BUILTINS  # only for a name that no rule has
+    from mlacheck.builtin import BUILTINS  # what no rule file makes
 
+    names = [key for one in BUILTINS for key in (one.id, one.slug)]
+    for searched in (engine,) if engine else ENGINES:
+        for source, path, rule in _read(searched).finds():
+            if name.lower() in {rule.id.lower(), rule.slug}:
+                click.echo(f"{source.name}:{source.line(path)}")
+                _show(rule)
+                return
+            names += [rule.id, rule.slug]
     for one in BUILTINS:
         if name.lower() in {one.id.lower(), one.slug}:
             click.echo(f"{one.id} {one.slug}: {one.title} ({one.level}, {one.phase})")
             if one.phase == "argparse":
-                click.echo(f"It comes from the recorded options of each version, rules/{engine}/flags.")
+                where = engine or "ENGINE"
+                click.echo(f"It comes from the recorded options of each version, rules/{where}/flags.")
             return
-    names = [key for _, _, rule in rules for key in (rule.id, rule.slug)]
-    names += [key for one in BUILTINS for key in (one.id, one.slug)]
     raise codes.InputError(_no_rule(name, names))
 
 
@@ -133,11 +136,20 @@ def coverage(engine: str, version: str | None, flag: str | None, area: str | Non
     if area is not None and area not in found.areas:
         _refuse(f"no area {area!r}; there are {', '.join(found.areas)}")
     grammar = Grammar.load(engine, version)
-    dest = next((name for name, one in grammar.options.items() if flag in {name, *one.flags}), None)
+    dest = flag if flag in grammar.options else _meant(grammar, flag)
     if flag is not None and dest is None:
         _refuse(f"{engine} {version} has no option {flag!r}")
     flags = {name: option.flag for name, option in grammar.options.items()}
     click.echo((as_json if format_ == "json" else as_text)(found.of_flag(dest).of_area(area), flags))
+
+
+def _meant(grammar: Grammar, flag: str | None) -> str | None:
+    """Give the argument that a flag sets, however the engine's parser lets it be written."""
+    if flag is None:
+        return None
+    read = grammar.parse((flag,))
+    lacking = (one.dest for one in read.problems if one.kind == "missing-value")
+    return next(iter((*read.given, *lacking)), None)
 
 
 def _refuse(message: str) -> NoReturn:

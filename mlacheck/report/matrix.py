@@ -14,9 +14,9 @@ from mlacheck.report.summary import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mlacheck.matrix import Matrix
+    from mlacheck.matrix import Axis, Matrix
 
-# What stands in a cell; every mark fits a column.
+# What stands in a cell; every mark fits the narrowest column.
 MARKS: Final = {WORKS: "ok", WARNS: "ok*", REFUSED: "no", DIES: "dies", WRONG: "LIES", UNKNOWN: "?"}
 _COLUMN: Final = 5
 
@@ -27,21 +27,22 @@ def text_lines(matrix: Matrix, width: int, paint: Callable[[str, str], str]) -> 
     for assumption in matrix.assumptions:
         yield from wrap(f"assumed: {assumption}", width, "  ", "    ")
     cells = {(cell.row, cell.column): cell for cell in matrix.cells}
-    label = max(map(len, matrix.rows.values)) + 2
+    label = max(map(len, (*matrix.rows.values, *(axis.name for axis in matrix.columns)))) + 2
+    column_width = _column(matrix)
     # As many values of the first axis side by side as fit.
     first, rest = matrix.columns[0], matrix.columns[1:]
     inner = list(itertools.product(*(axis.values for axis in rest)))
-    block = max(1, (width - label) // (_COLUMN * len(inner)))
+    block = max(1, (width - label) // (column_width * len(inner)))
     for start in range(0, len(first.values), block):
         outer = first.values[start : start + block]
         columns = [(one, *more) for one in outer for more in inner]
         yield ""
-        yield from _heads(matrix, columns, label)
+        yield from _heads(matrix, columns, label, column_width)
         for row in matrix.rows.values:
             line = row.ljust(label)
             for column in columns:
                 state = cells[row, column].state
-                line += paint(MARKS[state], state) + " " * (_COLUMN - len(MARKS[state]))
+                line += paint(MARKS[state], state) + " " * (column_width - len(MARKS[state]))
             yield line.rstrip()
     yield ""
     legend = ", ".join(f"{MARKS[state]} {state} ({count})" for state, count in matrix.counts.items())
@@ -66,17 +67,32 @@ def head(matrix: Matrix) -> str:
     return " · ".join(parts)
 
 
-def _heads(matrix: Matrix, columns: list[tuple[str, ...]], label: int) -> Iterator[str]:
+def _column(matrix: Matrix) -> int:
+    """Give the width of a column in which every value's name, or its short one, is whole."""
+    width = _COLUMN
+    for depth, axis in enumerate(matrix.columns):
+        span = _span(matrix, depth)
+        width = max(width, *(-(-(len(_short(axis, value)) + 1) // span) for value in axis.values))
+    return width
+
+
+def _span(matrix: Matrix, depth: int) -> int:
+    return prod(len(later.values) for later in matrix.columns[depth + 1 :])
+
+
+def _heads(matrix: Matrix, columns: list[tuple[str, ...]], label: int, width: int) -> Iterator[str]:
     """Write one line for each axis; a value stands where it begins."""
     for depth, axis in enumerate(matrix.columns):
-        span = prod(len(later.values) for later in matrix.columns[depth + 1 :])
-        texts = (_short(column[depth], _COLUMN * span) for column in columns[::span])
-        yield (axis.name[: label - 1].ljust(label) + "".join(texts)).rstrip()
+        room = width * _span(matrix, depth)
+        values = (column[depth] for column in columns[:: _span(matrix, depth)])
+        texts = ((one if len(one) < room else _short(axis, one)).ljust(room) for one in values)
+        yield (axis.name.ljust(label) + "".join(texts)).rstrip()
 
 
-def _short(value: str, room: int) -> str:
-    text = value if len(value) < room else value.split("_", maxsplit=1)[0][: room - 1]
-    return text.ljust(room)
+def _short(axis: Axis, value: str) -> str:
+    """Shorten a value to its first part where that still tells it from the others."""
+    first = value.split("_", maxsplit=1)[0]
+    return value if sum(one.split("_", maxsplit=1)[0] == first for one in axis.values) > 1 else first
 
 
 def to_dict(matrix: Matrix) -> dict[str, Any]:

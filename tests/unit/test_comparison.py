@@ -73,3 +73,13 @@ def test_json():
     data = json.loads(done.stdout)
     assert data["old"]["engine"]["version"] == "0.5.17"
     assert isinstance(data["values"], list)
+
+
+def test_the_engine_is_the_commands_own():
+    line = ["vllm", "serve", "deepseek-ai/DeepSeek-V3", "--tensor-parallel-size", "8"]
+    done = CliRunner().invoke(cli, ["compare", "0.18.1", "0.33.0", "--gpu", "b200", "--", *line])
+    assert done.exit_code == 0, done.output
+    assert "vllm" in done.stdout
+    done = CliRunner().invoke(cli, ["compare", "0.5.17", "0.33.0", "--", *line])
+    assert done.exit_code == 2
+    assert "vllm 0.5.17 is not recorded" in done.stderr

@@ -74,11 +74,41 @@ def test_the_table_fits_eighty_columns(deepseek):
     assert {mark for line in rows for mark in line.split()[1:]} <= set(MARKS.values())
 
 
+@pytest.mark.parametrize("rows", [["auto"], ["auto", "trtllm_mla"]])
+@pytest.mark.parametrize("kv", [["auto"], ["fp8_e4m3", "fp8_e5m2"]])
+@pytest.mark.parametrize("speculation", [["EAGLE"], ["none", "NGRAM"]])
+def test_no_name_is_cut(rows, kv, speculation):
+    found = matrix(backend=rows, dcp=["8"], speculation=speculation, kv=kv)
+    heads = {line.split("  ")[0]: line.split() for line in text_lines(found, 80, lambda mark, _: mark)}
+    assert heads["DCP"] == ["DCP", "8"]
+    assert heads["speculation"] == ["speculation", *speculation]
+    assert heads["KV cache"] == ["KV", "cache", *kv * len(speculation)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--dcp", "0,x"], "at least 1"),
+        (["--dcp", "x"], "whole number"),
+        (["--backend", "nosuch"], "trtllm_mla"),
+        (["--kv", "auto,zz"], "fp8_e4m3"),
+        (["--engine", "vllm", "--engine-version", "0.33.0", "--kv", "zz"], "fp8"),
+        (["--engine", "vllm", "--engine-version", "0.33.0", "--backend", "nosuch"], "FLASHMLA"),
+        (["--engine", "vllm", "--speculation", "eagle"], "backend, dcp, kv"),
+    ],
+)
+def test_values_that_the_engine_does_not_take_are_bad_usage(arguments, said):
+    done = CliRunner().invoke(cli, ["matrix", "--gpu", "b200", *arguments])
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
 def test_a_wide_table_is_broken_by_its_first_axis():
     found = matrix(backend=["auto"], dcp=list("1248"), kv=["auto", "fp8_e4m3", "bfloat16"])
     lines = list(text_lines(found, 80, lambda mark, _: mark))
     assert max(map(len, lines)) <= 80
-    assert sum(line.startswith("DCP ") for line in lines) == 2
+    assert sum(line.startswith("DCP ") for line in lines) == 4
+    assert sum(line.split().count("bfloat16") for line in lines if line.startswith("KV cache")) == 8
 
 
 class Page(HTMLParser):

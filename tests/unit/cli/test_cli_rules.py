@@ -38,6 +38,14 @@ def test_a_rule_is_shown_by_id_or_slug(name):
     assert "id: MLA194" in result.stdout
 
 
+def test_rules_of_every_engine_are_shown():
+    result = run("rules", "show", "MLV006")
+    assert result.stdout.startswith("rules/vllm/")
+    assert run("rules", "show", "MLV006", "--engine", "vllm").stdout == result.stdout
+    assert run("rules", "show", "MLV006", "--engine", "sglang").exit_code == 2
+    assert "MLA001" in run("rules", "show", "unknown-flag").stdout
+
+
 @pytest.mark.parametrize(("name", "hint"), [("MLA19", "did you mean MLA"), ("qqqqqqqqqqqq", "rules list")])
 def test_a_rule_that_is_not_there_is_bad_usage_with_a_hint(name, hint):
     result = run("rules", "show", name)
@@ -112,6 +120,13 @@ def test_coverage_of_one_flag_or_area_lists_no_other():
         narrow = json.loads(run("rules", "coverage", "--flag", flag, "--format", "json").stdout)
         assert 0 < narrow["guards"] < wide["guards"]
         assert all("--dcp-size" in one["flags"] for one in narrow["modelled_guards"])
+    tp = run("rules", "coverage", "--flag", "--tp-size").stdout
+    for alias in ("--tp", "--tensor-parallel-size", "--tensor-parallel-siz"):
+        assert run("rules", "coverage", "--flag", alias).stdout == tp
+    short = run("rules", "coverage", "--engine", "vllm", "--flag", "-tp")
+    assert (
+        short.stdout == run("rules", "coverage", "--engine", "vllm", "--flag", "tensor_parallel_size").stdout
+    )
     narrow = json.loads(run("rules", "coverage", "--area", "topology", "--format", "json").stdout)
     assert {one["area"] for one in narrow["modelled_guards"]} == {"topology"}
 
