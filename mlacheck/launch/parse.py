@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import replace
@@ -9,6 +10,7 @@ from mlacheck.launch.command import Document, LaunchProblem, LaunchResult
 from mlacheck.launch.finder import ASSIGNMENT, Environment
 from mlacheck.launch.frame import Frame, Line
 from mlacheck.launch.piece import Field, Lines, Piece, Pieces, document
+from mlacheck.launch.programs import SERVERS, basename
 from mlacheck.launch.quoting import quote
 from mlacheck.launch.reader import Reader
 
@@ -127,11 +129,17 @@ def _result(reader: Reader) -> LaunchResult:
     if not reader.commands and not any(problem.level == "error" for problem in reader.problems):
         seen = reader.seen
         at = 0 if seen is None else seen.place
+        level = "error"
         if seen is None:
             what = "the input holds no launch command"
         elif seen.unknown:
             what = f"the command is in {seen.text}, whose value the text does not settle"
+        elif basename(seen.text) in SERVERS and len(reader.seen_words) > 1:
+            # A client or a tool of the engine: not a mistake.
+            told = itertools.takewhile(lambda word: not word.startswith("-"), reader.seen_words[1:])
+            what = f"`{' '.join((basename(seen.text), *told))}` starts no server: there is nothing to check"
+            level = "info"
         else:
             what = f"the input holds no launch command: `{seen.text}` starts no engine that is known here"
-        reader.problem("no-launch-command", what, f"give {_FORMS}", at)
+        reader.problem("no-launch-command", what, f"give {_FORMS}", at, level)
     return LaunchResult(reader.finish(), tuple(reader.problems))

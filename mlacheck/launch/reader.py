@@ -197,7 +197,7 @@ class Reader(Recognizer):
             return
         frame = replace(script.frame, wrappers=(), file_kind=kind)
         if kind == "shell":
-            self.text(text, frame, script.inner_state() if inherits else None)
+            self.text(text, frame, script.inner_state() if inherits else script.fresh_state())
         elif kind in self.readers:
             self._depth += 1
             self.readers[kind](self, text, frame)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mlacheck.launch.shell.state import State
     from mlacheck.launch.shell.world import Value
 
+_SHOWN: Final = 3  # words that name a program and what it is to do
 _DEEPEST: Final = 4  # strings inside strings
 _ASKS_ONLY: Final = frozenset({"-h", "--help", "--version", "-v"})
 
@@ -29,6 +30,7 @@ class Recognizer(Collection):
         self.default_engine = default_engine
         self.whole = whole  # the text is a command, so flags alone are one too
         self.seen: Field | None = None  # the first word that is not a launch, for the message
+        self.seen_words: tuple[str, ...] = ()  # that word and those after it
         self.consumed: set[str] = set()  # variables that were read by a command that launches nothing
 
     def parse(self, pieces: Pieces, frame: Frame, state: State | None) -> None:
@@ -58,7 +60,7 @@ class Recognizer(Collection):
             elided = flags[0].text == "..." and len(flags) > 1
             if frame.wrappers or not self.whole or not is_flag(flags[elided].text):
                 if self.seen is None:
-                    self.seen = flags[0]
+                    self.seen, self.seen_words = flags[0], tuple(field.text for field in flags[:_SHOWN])
                 self.consumed.update(name for field in flags for name in field.via)
                 return False
             hit = Hit(module=Module(self.default_engine, "flags"))

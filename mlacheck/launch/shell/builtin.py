@@ -9,7 +9,7 @@ from mlacheck.frozen import replace
 from mlacheck.launch.command import Wrapper
 from mlacheck.launch.finder import ASSIGNMENT
 from mlacheck.launch.piece import Field, Piece
-from mlacheck.launch.shell.heredoc import heredoc_body
+from mlacheck.launch.shell.heredoc import heredoc_body, heredocs_here
 from mlacheck.launch.shell.world import Option, Value, World, open_value, worlds
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
     from mlacheck.launch.shell.expand import Expander
-    from mlacheck.launch.shell.heredoc import Heredoc
     from mlacheck.launch.shell.script import Script
     from mlacheck.launch.shell.syntax import Syntax
 
@@ -118,7 +117,7 @@ def run(
     assignments: Sequence[tuple[str, Field]],
     fields: Sequence[Field],
     tail: tuple[str, ...],
-    heredocs: Sequence[Heredoc],
+    redirects: Sequence[Node],
 ) -> bool:
     """Follow a command of the shell itself; tell whether it was one that cannot launch anything."""
     state = script.state
@@ -143,16 +142,18 @@ def run(
             state.words = state.words[int(count) :] if count.isdigit() else None
         return True
     if name in _READS:
-        body = (
-            heredocs[0].pieces
-            if heredocs and name == "read" and any(f.text.startswith("-d") or f.text == "-rd" for f in fields)
-            else None
+        whole = name == "read" and any(f.text.startswith("-d") or f.text == "-rd" for f in fields)
+        here = heredocs_here(script, redirects) if whole else []
+        bodies = tuple(
+            Option(guard if len(here) > 1 else frozenset(), Value(found[0].pieces))
+            for guard, found in here
+            if found
         )
         for field in fields[1:]:
             if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", field.text):
                 state.open(field.text)
-                if body is not None:
-                    state.write(field.text, (Option(frozenset(), Value(tuple(body))),))
+                if bodies:
+                    state.write(field.text, bodies)
         return True
     if name == "printf" and len(fields) > 2 and fields[1].text == "-v":
         state.open(fields[2].text)

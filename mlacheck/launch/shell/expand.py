@@ -89,10 +89,12 @@ class Expander:
             at = stop
         if not word.begun:
             return word.fields
+        place = self.pieces.offset(start)
         if word.fields or not word.whole:
             last = word.last if word.last is not None and tuple(word.pieces) == word.last.pieces else None
-            return [*word.fields, last or spliced(word.pieces)]
-        place = self.pieces.offset(start)
+            # What has no place of its own, a value that is not known, stands where it is read.
+            found = [*word.fields, last or spliced(word.pieces)]
+            return [one if one.place >= 0 else one._replace(place=place) for one in found]
         begin, stop = self.pieces.span(start, end)
         raw = self.pieces.spelled(start, end).replace("\\\n", "")
         within = self.pieces.cut(start, start + 1)[0].within if end > start else ()

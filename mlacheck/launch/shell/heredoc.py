@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import frozen
 from mlacheck.launch.piece import Field, Piece
 from mlacheck.launch.programs import SHELLS, basename
-from mlacheck.launch.shell.world import World
+from mlacheck.launch.shell.world import World, worlds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
     from mlacheck.launch.shell.script import Script
+    from mlacheck.launch.shell.world import Guard
 
 _SUBMITS: Final = frozenset({"sbatch", "qsub", "bsub"})
 _WRITES: Final = frozenset({"cat", "tee", "sudo", "dd"})
@@ -70,10 +72,27 @@ def _reader(texts: Sequence[str]) -> str:
     return ""
 
 
-def read_heredocs(script: Script, redirects: Sequence[Node]) -> list[Heredoc]:
-    """Read the here-documents among redirections."""
+def heredocs_here(script: Script, redirects: Sequence[Node]) -> list[tuple[Guard, list[Heredoc]]]:
+    """Read the here-documents among redirections in every world that they have."""
+    if not any(node.type == "heredoc_redirect" for node in redirects):
+        return []
+    return worlds(script.state.guard, lambda world: _heredocs(script, redirects, world))
+
+
+def deliver(script: Script, redirects: Sequence[Node], fields: Sequence[Field]) -> None:
+    """Read the here-documents among redirections as what gets them makes of them, in every world."""
+
+    def follow(found: Sequence[Heredoc]) -> None:
+        for one in found:
+            one.deliver(script, fields)
+
+    here = heredocs_here(script, redirects)
+    if here:
+        script.state.branch([(guard, functools.partial(follow, found)) for guard, found in here])
+
+
+def _heredocs(script: Script, redirects: Sequence[Node], world: World) -> list[Heredoc]:
     found = []
-    world = World(script.state.guard)
     targets = []
     for node in redirects:
         targets.extend(_targets(script, node, world))

@@ -9,7 +9,8 @@ from mlacheck.launch.frame import DASHES, Frame, Line, is_flag
 from mlacheck.launch.piece import Field, Piece, Pieces
 from mlacheck.launch.shell import builtin, control, simple
 from mlacheck.launch.shell.expand import Expander
-from mlacheck.launch.shell.heredoc import read_heredocs
+from mlacheck.launch.shell.heredoc import deliver
+from mlacheck.launch.shell.state import State
 from mlacheck.launch.shell.variables import Variables
 from mlacheck.launch.shell.world import Option, Status, World
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
     from mlacheck.launch.reader import Reader
-    from mlacheck.launch.shell.state import State
     from mlacheck.launch.shell.syntax import Syntax
 
 _KEPT: Final = frozenset({"cd", "source", "."})  # statements that the launch after them depends on
@@ -179,8 +179,7 @@ class Script:
     def redirected(self, node: Node | None, redirects: Sequence[Node], fields: list[Field]) -> None:
         """Read here-documents of a compound statement."""
         del node
-        for one in read_heredocs(self, redirects):
-            one.deliver(self, fields)
+        deliver(self, redirects, fields)
 
     def substituted(self, node: Node, world: World) -> tuple[Piece, ...] | None:
         """Give what a command substitution prints where it is a plain `cat <<EOF` or `echo`."""
@@ -257,6 +256,10 @@ class Script:
         state.functions = {}
         state.words = None
         return state
+
+    def fresh_state(self) -> State | None:
+        """Give the state of a shell that knows nothing but the branches that lead to its text."""
+        return State(guard=self.state.guard) if self.state.guard else None
 
     def keep(self, node: Node, *, always: bool) -> None:
         """Keep a statement that the launch after it may need, to write both again."""

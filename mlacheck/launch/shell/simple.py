@@ -9,7 +9,7 @@ from mlacheck.launch.frame import Line
 from mlacheck.launch.piece import Field, Piece
 from mlacheck.launch.shell import builtin, control, function
 from mlacheck.launch.shell.condition import decide, decide_words
-from mlacheck.launch.shell.heredoc import Heredoc, printed, read_heredocs
+from mlacheck.launch.shell.heredoc import deliver, printed
 from mlacheck.launch.shell.world import Guard, Option, Status, Value, World, worlds
 
 if TYPE_CHECKING:
@@ -87,14 +87,13 @@ def command(script: Script, node: Node, redirects: Sequence[Node], suffix: tuple
         return assignments, expander.words(words)
 
     found = worlds(script.state.guard, expand)
-    heredocs = read_heredocs(script, redirects)
     tail = (*script.told(redirects), *suffix, *(["&"] if control.in_background(node) else []))
     statuses: Status = []
     branches: list[tuple[Guard, Callable[[], None]]] = []
     for guard, (assignments, fields) in found:
 
         def follow(assignments: list[tuple[str, Field]] = assignments, fields: list[Field] = fields) -> None:
-            statuses.extend(simple(script, node, assignments, fields, tail, heredocs))
+            statuses.extend(simple(script, node, assignments, fields, tail, redirects))
 
         branches.append((guard, follow))
     script.state.branch(branches)
@@ -107,7 +106,7 @@ def simple(
     assignments: list[tuple[str, Field]],
     fields: list[Field],
     tail: tuple[str, ...],
-    heredocs: Sequence[Heredoc],
+    redirects: Sequence[Node],
 ) -> Status:
     """Follow a simple command whose words are expanded."""
     guard = script.state.guard
@@ -134,12 +133,11 @@ def simple(
             return [(guard, done)]
         point = script.point(node)
         return [(guard | {(point, 0)}, True), (guard | {(point, 1)}, False)]
-    if name in ("true", ":", "false") and not heredocs:
+    if name in ("true", ":", "false") and not redirects:
         return [(guard, name != "false")]
-    if not builtin.run(script, node, name, assignments, fields, tail, heredocs):
+    if not builtin.run(script, node, name, assignments, fields, tail, redirects):
         script.line(node, Line(assignments, fields, tail, script.preceding(), script.source(node)))
-        for one in heredocs:
-            one.deliver(script, fields)
+        deliver(script, redirects, fields)
         printed(script, node, fields)
         if name == "exec" and len(fields) > 1:
             script.state.ended = True

@@ -323,7 +323,6 @@ def test_what_stands_after_the_words_is_kept_apart():
         ("bash launch.sh --tp 8", "no-launch-command", (1, 1)),
         ("docker run", "no-launch-command", (1, 1)),
         ("docker run img serve.sh", "no-launch-command", (1, 1)),
-        ("sglang version", "no-launch-command", (1, 1)),
         ("ray job submit -- python3 train.py ${ROLLOUT[@]} --sglang-x 1", "no-launch-command", (1, 1)),
         ("python -m sglang serve x", "not-runnable-module", (1, 11)),
         ("bash -c 'sglang serve \"x'", "unbalanced-quote", (1, 23)),
@@ -423,3 +422,10 @@ def test_words_say_where_they_stand():
         "--n=$N",
     ]
     assert [word.editable for word in command.words] == [True, True, True, True, False]
+
+
+@pytest.mark.parametrize("text", ["vllm bench serve --model x", "sglang version", "vllm chat --url u"])
+def test_a_subcommand_that_is_no_server_is_no_mistake(text):
+    [problem] = parse_text(text).problems
+    assert (problem.kind, problem.level) == ("no-launch-command", "info")
+    assert f"`{text.partition(' --')[0]}` starts no server" in problem.message

@@ -299,3 +299,28 @@ def test_any_text_is_read_without_a_crash(text, name):
         for word in command.words:
             assert word.line >= 1
             assert word.start < 0 or word.start <= word.end <= len(result.document.text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cat >run.sh <<EOF\nexec sglang serve m --tp $B\nEOF",
+        "ssh h <<EOF\nsglang serve m --tp $B\nEOF",
+        "cat <<EOF | tee run.sh\nsglang serve m --tp $B\nEOF",
+        "for i in 1; do\nbash <<EOF\nsglang serve m --tp $B\nEOF\ndone",
+        'read -r -d "" T <<EOF\nsglang serve m --tp $B\nEOF\nbash -c "$T"',
+    ],
+)
+@pytest.mark.parametrize(
+    "branch", ['B=1; if [ "$X" = 1 ]; then B=2; fi', "case $X in a) B=2;; *) B=1;; esac"]
+)
+def test_a_here_document_has_the_variants_of_what_it_expands(branch, text):
+    commands = read(f"{branch}\n{text}\n").commands
+    assert sorted(command.argv[-1] for command in commands) == ["1", "2"]
+    assert all(command.variant for command in commands)
+
+
+def test_an_open_value_stands_where_it_is_read():
+    text = "# one\nread A\nif [ $X ]; then A=3; fi\n#\nsglang serve m --tp $A --dp ${A}\n"
+    words = [word for command in read(text).commands for word in command.words if word.unknown]
+    assert [(word.line, word.column) for word in words] == [(5, 21), (5, 29)]
