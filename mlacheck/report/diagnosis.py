@@ -28,6 +28,8 @@ def text_lines(result: Result, width: int) -> Iterator[str]:
         yield ""
         yield from wrap(f"launch line ({result.command_from}):", width, "")
         yield from wrap_command(result.command, width, "  ")
+    for assumption in result.report.assumptions if result.report else ():
+        yield from wrap(f"assumed: {assumption}", width, "  ", "    ")
     for finding in result.unsaid:
         yield from wrap(
             f"{finding.level}[{finding.id}] {finding.slug}: {finding.message}", width, "  ", "    "

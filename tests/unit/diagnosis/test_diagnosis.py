@@ -13,6 +13,7 @@ from mlacheck.diagnosis.diagnose import diagnose
 from mlacheck.diagnosis.log import Log, read_log
 from mlacheck.probes.engine import ENGINES, recorded_versions
 from mlacheck.probes.target import TargetFlags
+from mlacheck.report.diagnosis import text_lines
 from mlacheck.ruleset.load import load_program
 from mlacheck.session import Session
 
@@ -232,6 +233,7 @@ def test_the_engine_is_told_from_the_log(first):
     assert "vllm serve" in result.command
     assert "--decode-context-parallel-size 3" in result.command
     assert [one.id for one in result.unsaid] == ["MLV006"]
+    assert any("judged as" in line for line in text_lines(result, 200))
     assert read_log([*first, *VLLM], ["sglang"]).engine == "sglang"
     assert read_log([ARGUMENTS, "INFO vllm 0.9.0 is installed"], ENGINES).engine == "sglang"
 
