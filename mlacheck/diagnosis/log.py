@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from mlacheck.data import load_yaml
-from mlacheck.diagnosis.phrases import flat, phrases, places_of
+from mlacheck.diagnosis.phrases import flat, phrases, places_of, words_of
 from mlacheck.frozen import frozen
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class Log:
             for (known, symbol), rules in self.known.places.items()
             if symbol == function and file.endswith(known)
             for one in rules
-            if not one.step.engine_says
+            if not words_of(one.step)
         )
         if candidates and (not said or said.endswith("AssertionError")):
             self._add(Sighting(self.lines, flat(line), candidates, place=self._place()))

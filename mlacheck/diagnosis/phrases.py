@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mlacheck.ruleset.program import Step
 
 _WORD: Final = re.compile(r"\w+")
+_TYPE: Final = re.compile(r"[A-Z]\w*(?:Error|Exception)")
 
 
 @frozen
@@ -52,6 +53,11 @@ def places_of(step: Step) -> list[tuple[str, str]]:
     return [(file, symbol.strip().rpartition(".")[2]) for symbol in symbols.split(",")]
 
 
+def words_of(step: Step) -> list[str]:
+    """Give what the engine says of a rule; an exception's bare type says nothing of which one it is."""
+    return [text for text in step.engine_says if not _TYPE.fullmatch(text)]
+
+
 def flat(text: str) -> str:
     """Put text on one line with single blanks."""
     return " ".join(text.split())
@@ -67,7 +73,7 @@ def phrases(engine: str) -> Phrases:
         for step in load_program(engine, version).program.steps:
             if step.id is None or step.kind != "find":
                 continue
-            for text in step.engine_says:
+            for text in words_of(step):
                 key = (step.id, flat(text))
                 steps.setdefault(key, (step, []))[1].append(version)
                 said.setdefault(key[1], {})[step.id] = None

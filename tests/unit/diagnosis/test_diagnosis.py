@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from mlacheck.cli import cli
 from mlacheck.diagnosis.diagnose import diagnose
 from mlacheck.diagnosis.log import Log, read_log
+from mlacheck.diagnosis.phrases import words_of
 from mlacheck.probes.engine import ENGINES, recorded_versions
 from mlacheck.probes.target import TargetFlags
 from mlacheck.report.diagnosis import text_lines
@@ -61,7 +62,7 @@ def traceback(row):
 def test_each_message_that_a_rule_knows_names_the_rule(version):
     missed = []
     for step in load_program("sglang", version).program.steps:
-        for text in step.engine_says if step.kind == "find" else ():
+        for text in words_of(step) if step.kind == "find" else ():
             found = ids(read([*NOISE, f"ValueError: {text} and more", *NOISE], version))
             if step.id not in found:
                 missed.append((step.id, text, found))
@@ -175,6 +176,11 @@ def test_frames_with_and_without_their_source_text(prefix, source):
     lines = [prefix + one for one in ("Traceback (most recent call last):", frame, *source, frame, said)]
     assert ids(read(lines, "0.5.18")) == ["MLA203"]
     assert ids(read([one.lstrip() for one in lines], "0.5.18")) == ["MLA203"]
+
+
+def test_a_bare_exception_says_nothing():
+    assert ids(read(["AssertionError"], "0.5.23")) == []
+    assert ids(read(["[TP0] RuntimeError: out of luck"], "0.5.23")) == []
 
 
 def test_source_text_that_quotes_a_message_is_not_an_error():
