@@ -1,4 +1,4 @@
-"""Comments that silence findings: `# mlacheck: ignore[ID] reason`, for the next command or its own line's.
+"""Comments that silence findings: `# mlacheck: ignore[ID] reason`, for the command below or its own line's.
 
 `ignore-file[ID] reason` silences it for every command of the file. A comment without ids or without a reason
 is refused, and one that silences nothing is told.
@@ -20,6 +20,21 @@ if TYPE_CHECKING:
     from mlacheck.finding import Finding, Report
 
 _COMMENT: Final = re.compile(r"(?:^|(?<=\s))#[ \t]*mlacheck[ \t]*:[ \t]*(?P<said>[^\r\n]*)", re.MULTILINE)
+# The same with capitals, which is no comment of ours but meant to be one.
+_MEANT: Final = re.compile(
+    r"(?:^|(?<=\s))#[ \t]*(?P<name>mlacheck)[ \t]*:[ \t]*(?P<said>ignore\b[^\r\n]*)",
+    re.MULTILINE | re.IGNORECASE,
+)
+# Lines that may stand between a comment and its command, because they are no other command: empty ones,
+# comments, keys, assignments and words that go on, and what ends by opening something.
+_BETWEEN: Final = re.compile(
+    r"""\s*(?:$ | \# | [)\]}'"-]*[)\]}][;,]?$ | --?[A-Za-z]
+      | (?!(?:-[ ]+)*(?:run|script|cmd)\s*:\s*[^\s|>\[{\#&])(?:-[ ]+)*["']?[\w./-]+["']?\s*:(?:\s|$)
+      | (?:(?:export|local|readonly|declare|typeset)\s+(?:-\w+\s+)*)?\w+(?:\[\w*\])?\s*\+?=
+      | (?:ENV|ARG|ENTRYPOINT|SHELL)\s
+      | .*(?:[:|>(\[{]|[|>][+-]?\d?|\b(?:then|do|else))$ )""",
+    re.VERBOSE,
+)
 _IGNORE: Final = re.compile(
     r"(?P<kind>ignore(?:-file)?)\b[ \t]*(?:\[(?P<names>[^\]]*)\])?(?P<reason>.*)", re.IGNORECASE
 )
@@ -36,19 +51,34 @@ class Ignore:
     reason: str = ""
     whole_file: bool = False
     refused: Builtin | None = None
+    # The first line below that can be no part of the way to its command.
+    until: int | None = None
+    misspelt: str = ""
 
 
 def read_ignores(text: str) -> tuple[Ignore, ...]:
     """Find the suppression comments of a text."""
-    if "mlacheck" not in text:
+    if "mlacheck" not in text.lower():
         return ()
     found = []
+    lines = [line.rstrip() for line in text.split("\n")]
     for match in _COMMENT.finditer(text):
         start = match.start()
         line = text.count("\n", 0, start) + 1
         location = Location(line, start - text.rfind("\n", 0, start))
-        found.append(_ignore(match["said"], location))
+        found.append(replace(_ignore(match["said"], location), until=_until(lines, line)))
+    for match in _MEANT.finditer(text):
+        if match["name"] != "mlacheck":
+            start = match.start()
+            line = text.count("\n", 0, start) + 1
+            location = Location(line, start - text.rfind("\n", 0, start))
+            found.append(Ignore(location, refused=BARE_IGNORE, misspelt=match["name"]))
     return tuple(found)
+
+
+def _until(lines: Sequence[str], line: int) -> int:
+    """Give the first line below a comment that is a command: the comment reaches no further."""
+    return next((at for at in range(line + 1, len(lines) + 1) if not _BETWEEN.match(lines[at - 1])), line + 1)
 
 
 def _ignore(said: str, location: Location) -> Ignore:
@@ -91,7 +121,7 @@ def suppress(reports: Sequence[Report], text: str, names: Mapping[str, str] | No
             for new, target in zip(silenced, targets, strict=True):
                 done[target] = new
             if not used:
-                done[at] = _with(done[at], _unused(ignore, name))
+                done[at] = _with(done[at], _unused(ignore, name, found=bool(targets)))
     return [judged(report) for report in done]
 
 
@@ -126,6 +156,8 @@ def _targets(ignore: Ignore, reports: Sequence[Report]) -> list[int]:
     if own:
         return own
     below = min((line for report in reports if (line := max(_lines(report))) > here), default=None)
+    if below is not None and ignore.until is not None and below > ignore.until:
+        return []
     return [at for at, report in enumerate(reports) if max(_lines(report)) == below]
 
 
@@ -140,12 +172,16 @@ def _with(report: Report, finding: Finding) -> Report:
 
 
 def _refusal(refused: Builtin, ignore: Ignore) -> Finding:
-    what = "names no rule" if refused is BARE_IGNORE else f"of {', '.join(ignore.names)} gives no reason"
+    what = f"is misspelt, {ignore.misspelt} for mlacheck" if ignore.misspelt else _wrong(refused, ignore)
     return refused.finding(
         f"this suppression {what}, so it silences nothing",
         location=ignore.location,
         remedies=(Remedy("none", _FORM),),
     )
+
+
+def _wrong(refused: Builtin, ignore: Ignore) -> str:
+    return "names no rule" if refused is BARE_IGNORE else f"of {', '.join(ignore.names)} gives no reason"
 
 
 def _unknown(ignore: Ignore, name: str, names: Mapping[str, str]) -> Finding:
@@ -160,10 +196,11 @@ def _unknown(ignore: Ignore, name: str, names: Mapping[str, str]) -> Finding:
     )
 
 
-def _unused(ignore: Ignore, name: str) -> Finding:
+def _unused(ignore: Ignore, name: str, *, found: bool) -> Finding:
     where = "in this file" if ignore.whole_file else "on its command"
+    why = f"{where} that rule says nothing" if found else "no launch command stands below it"
     return UNUSED_IGNORE.finding(
-        f"this suppression of {name} silences nothing: {where} that rule says nothing",
+        f"this suppression of {name} silences nothing: {why}",
         location=ignore.location,
-        remedies=(Remedy("none", "take it out"),),
+        remedies=(Remedy("none", "take it out" if found else "put it above the command, or take it out"),),
     )

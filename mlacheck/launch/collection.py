@@ -76,8 +76,13 @@ class Collection:
     def finish(self) -> tuple[LaunchCommand, ...]:
         """Give the commands, each that stands for others of the same place with the branches it takes."""
         places: dict[tuple[object, int], list[int]] = {}
+        starts: dict[object, set[int]] = {}
+        for command in self.commands:
+            starts.setdefault(command.source, set()).add(command.start)
         for at, command in enumerate(self.commands):
-            places.setdefault((command.source, command.start), []).append(at)
+            # Of text that is put together some variants have a start and some have none.
+            alone = len(starts[command.source] - {-1}) < 2
+            places.setdefault((command.source, -1 if alone else command.start), []).append(at)
         named = list(self.commands)
         for group in places.values():
             if len(group) < 2:

@@ -154,3 +154,44 @@ def test_the_shipped_rules_are_known_by_default(made, finding):
     )
     (done,) = suppress([report], "# mlacheck: ignore[trtllm-mla-dcp-speculative] known\nrun")
     assert done.verdict == "ok"
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "",
+        "\n",
+        "# why\n\n",
+        "ARGS=(\n  --tp 8\n)\n",
+        "export A=1\nB=2 \\\n",
+        "if [ $X ]; then\n",
+        "command:\n- name: a\n  script: |\n",
+        '"args": [\n',
+        "ENTRYPOINT []\n",
+        "subprocess.run([\n",
+    ],
+)
+def test_what_leads_to_a_command_may_stand_between(at, between):
+    text = f"# mlacheck: ignore[TOY001] known\n{between}run\n"
+    (report,) = suppress([at(text.count("\n"), "TOY001")], text, NAMES)
+    assert report.verdict == "ok"
+
+
+@pytest.mark.parametrize(
+    "between", ["echo a\n", "cd x && ls\n", "- echo a\n", "- run: echo a\n", "\n# b\nls\n"]
+)
+def test_a_comment_does_not_reach_past_another_command(at, between):
+    text = f"# mlacheck: ignore[TOY001] known\n{between}run\n"
+    (report,) = suppress([at(text.count("\n"), "TOY001")], text, NAMES)
+    assert report.verdict == "error"
+    [unused] = [one for one in report.live if one.slug == "unused-ignore"]
+    assert "no launch command stands below it" in unused.message
+
+
+@pytest.mark.parametrize("name", ["MLACHECK", "MLAcheck"])
+def test_a_comment_in_capitals_is_told_as_misspelt(at, name):
+    text = f"# {name}: ignore[TOY001] known\nrun\n# {name}: a tool\n"
+    (report,) = suppress([at(2, "TOY001")], text, NAMES)
+    assert report.verdict == "error"
+    [said] = [one for one in report.live if one.slug == "bare-ignore"]
+    assert f"misspelt, {name} for mlacheck" in said.message

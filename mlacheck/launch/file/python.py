@@ -37,6 +37,7 @@ class _Finder(ast.NodeVisitor):
         self.text = pieces.text
         self.starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
         self.names: dict[str, ast.expr] = {}
+        self.settled: dict[str, str] = {}  # names that one plain value is given to, once
         self.done: set[int] = set()
 
     def offset(self, line: int, column: int) -> int:
@@ -105,6 +106,39 @@ class _Finder(ast.NodeVisitor):
             pieces, -1 if open_ else begin, -1 if open_ else stop, self.pieces.offset(start), "", (), "flow"
         )
 
+    def settle(self, tree: ast.AST) -> None:
+        """Note the names that get one plain value in the whole text and nothing else."""
+        given: dict[str, list[ast.expr | None]] = {}
+        plain: dict[int, ast.expr] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and len(node.targets) == 1:
+                plain[id(node.targets[0])] = node.value
+            elif isinstance(node, ast.AnnAssign) and node.value is not None:
+                plain[id(node.target)] = node.value
+            elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                given.setdefault(node.id, []).append(plain.get(id(node)))
+            elif isinstance(node, ast.arg):
+                given.setdefault(node.arg, []).append(None)
+        for name, values in given.items():
+            value = values[0]
+            if (
+                len(values) == 1
+                and isinstance(value, ast.Constant)
+                and type(value.value) in (str, int, float)
+            ):
+                self.settled[name] = str(value.value)
+
+    def told(self, node: ast.expr) -> str | None:
+        """Give the text of a settled name or a number, also through `str()`."""
+        if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
+            inner = node.args[0]
+            if getattr(node.func, "id", "") != "str":
+                return None
+            if isinstance(inner, ast.Constant) and type(inner.value) in (str, int, float):
+                return str(inner.value)
+            return self.told(inner)
+        return self.settled.get(node.id) if isinstance(node, ast.Name) else None
+
     def parts(self, node: ast.expr) -> list[Piece]:
         """Give the text of an expression; what is no literal is open."""
         start, end = self.span(node)
@@ -125,10 +159,17 @@ class _Finder(ast.NodeVisitor):
                     parts.append(Piece(str(value.value), at, within=("python",)))
                 elif isinstance(value, ast.FormattedValue):
                     name = _name(value.value)
+                    told = self.told(value.value)
+                    if told is not None and value.conversion < 0 and value.format_spec is None:
+                        parts.append(Piece(told, at, via=(name,), within=("python",)))
+                        continue
                     parts.append(Piece("{" + name + "}", at, names=(name,)))
             return parts
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             return [*self.parts(node.left), *self.parts(node.right)]
+        told = self.told(node)
+        if told is not None:
+            return [Piece(told, at, via=(_name(node),), within=("python",))] if told else []
         name = _name(node)
         starred = isinstance(node, ast.Starred)
         return [Piece(name, at, names=(name.lstrip("*"),), splits=starred)]
@@ -152,6 +193,7 @@ def read_python(reader: Reader, pieces: Pieces, frame: Frame) -> None:
             getattr(error, "msg", None) or type(error).__name__, starts[min(line, len(starts)) - 1]
         ) from None
     finder = _Finder(reader, pieces, frame)
+    finder.settle(tree)
     try:
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign):

@@ -324,3 +324,41 @@ def test_an_open_value_stands_where_it_is_read():
     text = "# one\nread A\nif [ $X ]; then A=3; fi\n#\nsglang serve m --tp $A --dp ${A}\n"
     words = [word for command in read(text).commands for word in command.words if word.unknown]
     assert [(word.line, word.column) for word in words] == [(5, 21), (5, 29)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'run(["sglang", "serve", "m", "--tp", str(tp), "--attention-backend", b])',
+        'run(f"sglang serve m --tp {tp} --attention-backend {b}", shell=True)',
+    ],
+)
+def test_plain_values_of_python_names_are_followed(call):
+    text = f'tp = 8\nb: str = "fa3"\n{call}\n'
+    assert argvs(text, "x.py") == ["--model-path m --tp 8 --attention-backend fa3"]
+
+
+@pytest.mark.parametrize("more", ["tp = 4", "tp += 1", "for tp in (1, 2): pass", "def f(tp): pass"])
+def test_python_names_with_several_values_stay_open(more):
+    text = f'tp = 8\n{more}\nrun(["sglang", "serve", "m", "--tp", str(tp)])\n'
+    [command] = read(text, "x.py").commands
+    assert command.unknown == {3: ("str(tp)",)}
+
+
+@pytest.mark.parametrize("environment", ["{B: fa3}", "[B=fa3]"])
+@pytest.mark.parametrize("name", ["$$B", "$${B}"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sh -c 'sglang serve m --attention-backend NAME'",
+        "[bash, -c, 'sglang serve m --attention-backend NAME']",
+    ],
+)
+def test_two_dollars_in_compose_are_the_shells_own(environment, name, command):
+    text = f"services:\n  a:\n    environment: {environment}\n    command: {command.replace('NAME', name)}\n"
+    assert argvs(text, "docker-compose.yaml") == ["--model-path m --attention-backend fa3"]
+
+
+def test_variants_of_a_generated_text_are_told_apart_where_one_is_open():
+    text = "case $X in a) B=1;; b) B=2;; esac\nssh h <<EOF\nsglang serve m --tp $B\nEOF\n"
+    assert [len(command.variant) for command in read(text).commands] == [1, 1, 1]
