@@ -43,6 +43,7 @@ def command(text: str | None, page: str | None, format_: str, **given: Any) -> N
     """  # noqa: D301 - \b is click's mark for a paragraph kept as it is
     from mlacheck import __version__  # not needed for --help
     from mlacheck.launch import parse_text  # same
+    from mlacheck.launch.file.config import with_configs  # same
     from mlacheck.matrix import axes, build, has_settings, refused, settings  # same
     from mlacheck.report.layout import wants_colour, width_of  # same
     from mlacheck.report.matrix import text_lines, to_dict  # same
@@ -54,6 +55,7 @@ def command(text: str | None, page: str | None, format_: str, **given: Any) -> N
         )
     session = make_session(given, remedies=False, model_beside=True)
     base = parse_text(settings(engine)["args"] if text is None else text, default_engine=engine)
+    base = with_configs(base, Path())
     if len(base.commands) != 1:
         raise click.UsageError("--args takes the flags of one launch line")
     checker = session.checker(base.commands[0])
