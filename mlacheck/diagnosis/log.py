@@ -117,11 +117,11 @@ class Log:
             self._read_arguments(line[arguments.end() :])
             return
         line = line[:_LONGEST]
-        if self.engine in line.lower():
+        match = next(filter(None, (one.search(line) for one in self.signs.version)), None)
+        if match:
+            self.versions[match[1]] = None
+        if match or self.engine in line.lower():
             self.mentions += 1
-            match = next(filter(None, (one.search(line) for one in self.signs.version)), None)
-            if match:
-                self.versions[match[1]] = None
             if self.signs.launch.search(line) and len(self.launches) < _MOST_LAUNCHES and "File " not in line:
                 self.launches.append(line)
         frame = _FRAME.search(line)

@@ -244,6 +244,21 @@ def test_the_engine_is_told_from_the_log(first):
     assert read_log([ARGUMENTS, "INFO vllm 0.9.0 is installed"], ENGINES).engine == "sglang"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "INFO vLLM server version 0.28.0, serving model deepseek-ai/DeepSeek-V3",
+        "INFO vLLM API server version 0.28.0",
+        "INFO  ▄▄ ▄█ █     █     █ ▀▄▀ █\x1b[0m  version \x1b[97m0.28.0\x1b[0m",
+        "INFO Initializing a V1 LLM engine (v0.28.0) with config: model='deepseek-ai/DeepSeek-V3'",
+        "+ docker run vllm/vllm-openai:v0.28.0 --model deepseek-ai/DeepSeek-V3",
+    ],
+)
+def test_a_log_of_vllm_names_its_version(line):
+    log = read_log([line, "ValueError: tp_size=8 must be divisible by dcp_size=3."], ENGINES)
+    assert (log.engine, list(log.versions)) == ("vllm", ["0.28.0"])
+
+
 def test_a_log_without_a_sign_is_taken_for_the_one_whose_words_it_has():
     assert (
         read_log(["ValueError: --dcp-replicate-q-proj requires --dcp-size > 1"], ENGINES).engine == "sglang"
