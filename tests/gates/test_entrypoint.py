@@ -20,7 +20,8 @@ print("engine", os.getpid(), sys.argv[1:], flush=True)
 if "--exit-now" in sys.argv: sys.exit(3)
 time.sleep(60)
 """
-SLOW = "#!/bin/sh\ntrap 'echo check stopped >&2; exit 1' TERM\necho checking >&2\nsleep 30 & wait\n"
+# The sleep may not outlive it: it would hold standard error open.
+SLOW = "#!/bin/sh\nsleep 30 &\ntrap 'echo check stopped >&2; kill $!; exit 1' TERM\necho checking >&2\nwait\n"
 
 
 @pytest.fixture
