@@ -179,22 +179,10 @@ def _default(
     at = expander.text.index(operator, start + 2 + len(name)) + len(operator)
     word.whole = False
     if operator[-1] == "+":
-        for child in node.children[2:]:
-            begin, stop = expander.syntax.span(child)
-            if begin >= at and child.type != "}":
-                expander.literal(word, at, begin, quoted=quoted)
-                expander.add(word, child, quoted=quoted, splits=splits)
-                at = stop
-        expander.literal(word, at, end - 1, quoted=quoted)
+        _add_operand(expander, word, node, at, quoted=quoted, splits=splits)
         return
     inner = Word()
-    for child in node.children[2:]:
-        begin, stop = expander.syntax.span(child)
-        if begin >= at and child.type != "}":
-            expander.literal(inner, at, begin, quoted=quoted)
-            expander.add(inner, child, quoted=quoted, splits=False)
-            at = stop
-    expander.literal(inner, at, end - 1, quoted=quoted)
+    _add_operand(expander, inner, node, at, quoted=quoted, splits=False)
     inner.close()
     pieces = [
         piece
@@ -211,6 +199,18 @@ def _default(
         expander.open(word, start, end, name, splits=splits and not quoted)
         return
     expander.value(word, tuple(pieces), (name,) if not unset else (), quoted=quoted, splits=splits)
+
+
+def _add_operand(expander: Expander, into: Word, node: Node, at: int, *, quoted: bool, splits: bool) -> None:
+    """Add what an expansion holds between a place and its closing brace."""
+    end = expander.syntax.span(node)[1]
+    for child in node.children[2:]:
+        begin, stop = expander.syntax.span(child)
+        if begin >= at and child.type != "}":
+            expander.literal(into, at, begin, quoted=quoted)
+            expander.add(into, child, quoted=quoted, splits=splits)
+            at = stop
+    expander.literal(into, at, end - 1, quoted=quoted)
 
 
 def _through(item: Field, name: str) -> Field:
