@@ -13,6 +13,7 @@ from mlacheck.cli.options import format_option, launch_options, override_options
 from mlacheck.cli.targets import new_session, read_launch
 from mlacheck.finding import judged
 from mlacheck.frozen import replace
+from mlacheck.report.layout import figure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -209,15 +210,11 @@ def _write(report: DecodeReport) -> None:
     colours = {"passes": "green", "fails": "red", "wrong": "red"}
     for row in report.rows:
         state = click.style(row.state.ljust(7), fg=colours.get(row.state, "yellow"))
-        measured_ = "" if row.measured is None else f"  measured {_number(row.measured)}"
-        limit = "" if row.limit is None else f"  limit {_number(row.limit)}"
+        measured_ = "" if row.measured is None else f"  measured {figure(row.measured)}"
+        limit = "" if row.limit is None else f"  limit {figure(row.limit)}"
         margin = "" if row.margin is None else f"  margin {row.margin:.1f}x"
         click.echo(f"  {state} {row.name}{measured_}{limit}{margin}")
         if row.detail:
             click.echo(f"          {row.detail}")
     for line in report.boundary:
         click.echo(f"  not shown: {line}")
-
-
-def _number(value: float | str) -> str:
-    return f"{value:.2g}" if isinstance(value, float) else str(value)

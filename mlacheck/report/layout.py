@@ -101,3 +101,8 @@ def _words(command: str) -> Iterator[str]:
         yield from words
         if word:
             yield word
+
+
+def figure(value: object) -> str:
+    """Write a measured value or its limit as a row of the decode check shows it."""
+    return f"{value:.2g}" if isinstance(value, float) else str(value)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, TextIO, TypeAlias
 
 from mlacheck.builtin import INPUT
 from mlacheck.finding import NOT_KNOWN
-from mlacheck.report.layout import wants_colour, width_of, wrap, wrap_command
+from mlacheck.report.layout import figure, wants_colour, width_of, wrap, wrap_command
 from mlacheck.report.place import place, relative, shown, wanted
 from mlacheck.report.summary import counted, summary
 from mlacheck.ruleset.machine import show
@@ -249,14 +249,10 @@ class _Page:
         style = {"passes": "green", "fails": "red", "wrong": "bold red"}.get(str(row.get("state")), "yellow")
         parts = [f"{row.get('name')}: {row.get('state')}"]
         if row.get("measured") is not None:
-            parts.append(f"measured {_number(row['measured'])}, limit {_number(row.get('limit'))}")
+            parts.append(f"measured {figure(row['measured'])}, limit {figure(row.get('limit'))}")
         if row.get("detail"):
             parts.append(str(row["detail"]))
         yield from self._text("; ".join(parts), "    ", style)
-
-
-def _number(value: object) -> str:
-    return f"{value:.2g}" if isinstance(value, float) else str(value)
 
 
 def _line(text: str, style: str = "") -> Line:
