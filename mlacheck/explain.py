@@ -90,7 +90,6 @@ def explanations(ruleset: RuleSet) -> Iterator[Explanation]:
 
 
 def _find(engine: str, rule: FindRule, place: str) -> Explanation:
-    says = rule.engine_says or []
     versions = _versions(engine, rule.versions)
     return Explanation(
         id=rule.id,
@@ -104,7 +103,7 @@ def _find(engine: str, rule: FindRule, place: str) -> Explanation:
         condition=" ".join(rule.when.split()),
         why=" ".join(rule.explain.split()),
         message=rule.message,
-        engine_says=(says,) if isinstance(says, str) else tuple(says),
+        engine_says=rule.engine_words,
         bad=tuple(_example(row) for row in rule.tests.fails[:1]),
         good=tuple(_example(row) for row in rule.tests.passes[:1]),
         remedies=tuple(

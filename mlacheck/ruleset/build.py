@@ -321,7 +321,6 @@ class _Builder:
                 if fact not in scope.declarations:
                     raise source.error(f"edit: no argument {fact!r} is known", place)
             kept.append(remedy)
-        says = [rule.engine_says] if isinstance(rule.engine_says, str) else rule.engine_says or []
         return Step(
             kind="find",
             id=rule.id,
@@ -331,7 +330,7 @@ class _Builder:
             level=rule.level,
             phase=rule.phase,
             message=message,
-            engine_says=tuple(says),
+            engine_says=rule.engine_words,
             crash=rule.crash,
             source=self._source(rule.source, source, path),
             explain=rule.explain,

@@ -146,6 +146,11 @@ class FindRule(Strict):
     evidence: list[str] = []
     tests: Tests = Tests()
 
+    @property
+    def engine_words(self) -> tuple[str, ...]:
+        """Give what the engine may say, however many ways the file writes it."""
+        return (self.engine_says,) if isinstance(self.engine_says, str) else tuple(self.engine_says or ())
+
 
 class Case(Strict):
     """One arm of a decision table."""
