@@ -47,11 +47,6 @@ class ModelConfig:
     odd: tuple[ConfigProblem, ...] = ()  # dimensions that no checkpoint can have
 
     @property
-    def has_remote_code(self) -> bool:
-        """Tell whether the checkpoint brings its own Python (never run here)."""
-        return bool(self.config.get("auto_map"))
-
-    @property
     def assumption(self) -> str | None:
         """Say what is taken for granted of a model whose own config was not read."""
         if not self.source:

@@ -65,7 +65,6 @@ def test_a_config_file(tmp_path: Path) -> None:
     assert model.name == "tiny"
     assert model.origin == f"config.json at {tmp_path / 'tiny' / 'config.json'}"
     assert model.weights_gib is None
-    assert not model.has_remote_code
 
 
 def test_a_folder_with_weights_and_modelopt_quantization(tmp_path: Path) -> None:
@@ -79,7 +78,6 @@ def test_a_folder_with_weights_and_modelopt_quantization(tmp_path: Path) -> None
     assert model.hf_quant_config == {"quantization": {"quant_algo": "NVFP4"}}
     assert model.config["hf_quant_config"] == model.hf_quant_config
     assert model.weights_gib == 1.0
-    assert model.has_remote_code
 
 
 def test_a_broken_quantization_file_is_a_note(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mlacheck.cases import Cases
-from mlacheck.finding import Finding, Location, Problem, Remedy, Report, Resolved, Undecided
+from mlacheck.finding import Finding, Location, Problem, Remedy, Resolved, Undecided
 from mlacheck.report.json_ import to_dict, to_json
 from mlacheck.report.writers import FORMATS
 
@@ -87,26 +87,7 @@ def test_a_report_has_every_key_whatever_it_is_about(case, indent):
         assert set(data["resolved"]) >= RESOLVED
 
 
-def made(**more):
-    fields = {
-        "id": None,
-        "command": "x",
-        "file": "a.sh",
-        "location": Location(3, 5),
-        "engine": "sglang",
-        "engine_version": None,
-        "target": {},
-        "assumptions": (),
-        "verdict": "error",
-        "findings": (),
-        "resolved": {},
-        "undecided": (),
-        "not_checked": (),
-    }
-    return Report(**{**fields, **more})
-
-
-def test_every_value_of_a_finding_arrives():
+def test_every_value_of_a_finding_arrives(made):
     finding = Finding(
         id="TOY001",
         slug="toy",
@@ -131,8 +112,10 @@ def test_every_value_of_a_finding_arrives():
     assert (data["engine_message"], data["extrapolated"], data["confirm"]) == ("said", True, "look")
 
 
-def test_places_sets_and_versions_become_plain_json():
+def test_places_sets_and_versions_become_plain_json(made):
     report = made(
+        file="a.sh",
+        location=Location(3, 5),
         resolved={"a": Resolved({"b", "a"}, "default"), "c": Resolved(object, "default")},
         undecided=(Undecided("TOY001", "t", "error", ("gpu.sm",)),),
         problems=(Problem("kind", "m", "h", Location(2, 1)), Problem("kind", "m", "h")),
@@ -145,7 +128,7 @@ def test_places_sets_and_versions_become_plain_json():
     assert [one.get("line") for one in data["problems"]] == [2, None]
 
 
-def test_the_text_is_ascii_so_that_no_locale_can_break_it():
+def test_the_text_is_ascii_so_that_no_locale_can_break_it(made):
     text = to_json(made(command="modèle \udcff"))
     assert text.isascii()
     assert json.loads(text)["command"] == "modèle \udcff"

@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from mlacheck.cases import Cases
-from mlacheck.finding import NOT_KNOWN, Finding, Location, Problem, Remedy, Report, Resolved, Undecided
+from mlacheck.finding import NOT_KNOWN, Location, Problem, Remedy, Resolved, Undecided
 from mlacheck.report.text import write_text
 from mlacheck.report.writers import Style
 
@@ -77,33 +77,8 @@ def test_colour_only_on_a_terminal_that_wants_it(refused, monkeypatch):
     assert "\x1b[" not in written(refused, stream=Terminal())
 
 
-def made(**more):
-    fields = {
-        "id": None,
-        "command": "x",
-        "file": None,
-        "location": None,
-        "engine": "sglang",
-        "engine_version": None,
-        "target": {},
-        "assumptions": (),
-        "verdict": "ok",
-        "findings": (),
-        "resolved": {},
-        "undecided": (),
-        "not_checked": (),
-    }
-    return Report(**{**fields, **more})
-
-
-def finding(level="error", **more):
-    return Finding(
-        **({"id": "TOY001", "slug": "t", "level": level, "phase": "silent", "message": "m"} | more)
-    )
-
-
-def test_what_is_not_known_is_said():
-    text = written(made(verdict="unknown"))
+def test_what_is_not_known_is_said(made):
+    text = written(made(verdict="unknown", engine_version=None))
     assert "UNKNOWN" in text
     assert "version unknown" in text
     assert "FlashInfer unknown" in text
@@ -112,7 +87,7 @@ def test_what_is_not_known_is_said():
     assert "8x h200 (SM90)" in written(made(target={"gpu": "h200", "sm": 90, "gpu_count": 8}))
 
 
-def test_counts_are_told_once_for_all_commands():
+def test_counts_are_told_once_for_all_commands(made, finding):
     assert written().strip() == "checked 0 commands: no findings"
     found = (finding(), finding("warning"), finding("info"), finding("info"))
     waiting = (Undecided("TOY002", "t", "error", ("gpu.sm",)),)
@@ -120,7 +95,7 @@ def test_counts_are_told_once_for_all_commands():
     assert text.splitlines()[-1] == "checked 2 commands: 1 error, 1 warning, 2 infos; 1 rule undecided"
 
 
-def test_problems_and_findings_have_their_place():
+def test_problems_and_findings_have_their_place(made, finding):
     report = made(
         file="run.sh",
         location=Location(3, 1),
@@ -137,7 +112,7 @@ def test_problems_and_findings_have_their_place():
     assert "source: s  p#1" in text
 
 
-def test_undecided_rules_are_listed_and_cut_short_unless_asked():
+def test_undecided_rules_are_listed_and_cut_short_unless_asked(made):
     waiting = tuple(Undecided(f"TOY{n:03}", "t", "error", ("gpu.sm",)) for n in range(9))
     short, long = written(made(undecided=waiting)), written(made(undecided=waiting), verbose=True)
     assert "and 4 more" in short
@@ -146,7 +121,7 @@ def test_undecided_rules_are_listed_and_cut_short_unless_asked():
     assert "9 rules wait for the GPU (--gpu NAME)" in short
 
 
-def test_verbose_shows_every_value_and_what_would_confirm_a_finding():
+def test_verbose_shows_every_value_and_what_would_confirm_a_finding(made, finding):
     report = made(
         resolved={"page_size": Resolved(None, "default"), "tp_size": Resolved(8, "--tp-size")},
         findings=(finding(confirm="run it"),),
@@ -157,7 +132,7 @@ def test_verbose_shows_every_value_and_what_would_confirm_a_finding():
     assert "run it" in written(report, verbose=True)
 
 
-def test_decode_rows_stand_below():
+def test_decode_rows_stand_below(made):
     kernel = {"backend": "flashinfer", "outcome": "kernel wrong: merged"}
     rows = (
         {"name": "runs", "state": "passes", **kernel},
@@ -170,7 +145,7 @@ def test_decode_rows_stand_below():
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
-def test_lines_fit_the_terminal_and_commands_can_be_pasted(refused, monkeypatch, columns):
+def test_lines_fit_the_terminal_and_commands_can_be_pasted(refused, monkeypatch, columns, made):
     monkeypatch.setenv("COLUMNS", str(columns))
     text = written(refused, made(verdict="unknown", resolved={"a": Resolved("one of " + "abc, " * 40, "x")}))
     long = [line for line in text.splitlines() if len(line) > columns]
@@ -188,14 +163,14 @@ def test_eighty_columns_where_there_is_no_terminal(refused, monkeypatch):
     assert 60 < max(lengths) <= 80
 
 
-def test_what_is_not_known_is_not_shown_as_unset():
+def test_what_is_not_known_is_not_shown_as_unset(made):
     resolved = {"page_size": Resolved(None, NOT_KNOWN), "kv_cache_dtype": Resolved(None, "default")}
     text = written(made(resolved=resolved))
     assert re.search(r"page_size +unknown", text)
     assert re.search(r"kv_cache_dtype +- +default", text)
 
 
-def test_values_that_are_not_settled_read_as_a_choice():
+def test_values_that_are_not_settled_read_as_a_choice(made):
     def row(names, **options):
         text = written(made(resolved={"page_size": Resolved(f"one of {names}", "depends on x")}), **options)
         return words(next(line for line in text.splitlines() if "page_size" in line)).split(" ", 1)[1]
@@ -208,7 +183,7 @@ def test_values_that_are_not_settled_read_as_a_choice():
     assert "page of triton" not in guessed
 
 
-def test_what_would_decide_is_what_a_caller_can_supply():
+def test_what_would_decide_is_what_a_caller_can_supply(made):
     needs = ("attention_backend", "target.architecture", "gpu.sm", "version.flashinfer")
     text = words(written(made(undecided=(Undecided("TOY001", "t", "error", needs),))))
     assert (
@@ -219,14 +194,14 @@ def test_what_would_decide_is_what_a_caller_can_supply():
     assert "1 rule waits for a, b" in text
 
 
-def test_silenced_findings_are_told_with_who_and_why():
+def test_silenced_findings_are_told_with_who_and_why(made, finding):
     silenced = finding(suppressed=True, suppressed_by="comment", suppressed_reason="until 0.5.24")
     text = written(made(findings=(silenced,)))
-    assert "suppressed: error[TOY001] t by comment: until 0.5.24" in text
+    assert "suppressed: error[TOY001] toy-rule by comment: until 0.5.24" in text
     assert text.splitlines()[-1] == "checked 1 command: no findings; 1 suppressed"
 
 
-def test_quiet_shows_what_was_found_and_nothing_else():
+def test_quiet_shows_what_was_found_and_nothing_else(made, finding):
     silent = made(assumptions=("a",), not_checked=("memory",))
     assert written(silent, quiet=True) == ""
     loud = made(verdict="error", findings=(finding(because=("x = 1",), remedies=(Remedy("none", "wait"),)),))
@@ -234,7 +209,7 @@ def test_quiet_shows_what_was_found_and_nothing_else():
     assert "UNKNOWN" in written(made(verdict="unknown"), quiet=True)
 
 
-def test_a_file_that_could_not_be_read_has_a_head_without_a_target():
+def test_a_file_that_could_not_be_read_has_a_head_without_a_target(made, finding):
     report = made(command="", file="a.yaml", verdict="error", findings=(finding(phase="input"),))
     text = written(report)
     assert text.splitlines()[0].strip() == "ERROR  a.yaml"
