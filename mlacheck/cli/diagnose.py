@@ -47,7 +47,7 @@ def command(log: str, format_: str, **given: Any) -> None:
         click.echo(f"error: {log} cannot be read: {error.strerror}", err=True)
         sys.exit(codes.USAGE)
     session = make_session(given)
-    result = diagnose(read, session, given["engine_version"])
+    result = diagnose(read, session, session.flags.version_of(read.engine))
     if format_ == "json":
         click.echo(json.dumps(to_dict(result), indent=2))
     else:

@@ -42,7 +42,13 @@ def target_options(function: F) -> F:
     return add_options(
         function,
         engine_option,
-        click.option("--engine-version", metavar="V", help="Engine version, such as 0.5.18."),
+        click.option(
+            "--engine-version",
+            multiple=True,
+            metavar="[ENGINE=]V",
+            callback=_read_versions,
+            help="Engine version, such as 0.5.18; with ENGINE= for that engine alone, repeatable.",
+        ),
         click.option("--flashinfer", metavar="V", help="FlashInfer version, or none."),
         click.option(
             "--gpu",
@@ -79,6 +85,26 @@ def override_options(function: F) -> F:
             help="Query tokens a request (default: the line's draft tokens, else 1).",
         ),
     )
+
+
+# Versions as they were given: the engine that one is for, or None, and the version.
+Versions = tuple[tuple[str | None, str], ...]
+
+
+def _read_versions(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> Versions:
+    """Read `V` and `ENGINE=V`; `==` and `:` do too, as pip and image references have them."""
+    read: list[tuple[str | None, str]] = []
+    for text in given:
+        name, separator, version = next(
+            (text.partition(one) for one in ("==", "=", ":") if one in text), (text, "", "")
+        )
+        if name in ENGINES and version:
+            read.append((name, version))
+        elif "=" in separator:
+            raise click.BadParameter(f"{text!r} is not ENGINE=V with {' or '.join(ENGINES)}")
+        else:
+            read.append((None, text))
+    return tuple(read)
 
 
 def _complete_gpu(_: click.Context, __: click.Parameter, start: str) -> list[str]:

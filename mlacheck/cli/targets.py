@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from mlacheck.cli import exit as codes
 from mlacheck.cli.configure import load_settings
 from mlacheck.cli.options import parse_env
@@ -47,8 +49,13 @@ def new_session(
     from mlacheck.probes.target import TargetFlags  # not needed for --help
     from mlacheck.session import Session  # same
 
+    versions = ((None, engine_version),) if engine_version else given["engine_version"]
+    named = dict(versions)
+    if len(named) < len(versions):
+        raise click.UsageError("--engine-version is given twice; ENGINE=V gives one for each engine")
     flags = TargetFlags(
-        engine_version=engine_version or given["engine_version"],
+        engine_version=named.pop(None, None),
+        engine_versions=tuple(sorted(named.items())),
         flashinfer=given["flashinfer"],
         gpu=gpu or given["gpu"],
         gpu_count=given["gpu_count"],

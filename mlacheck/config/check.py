@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-_TARGET: Final = ("engine-version", "flashinfer", "gpu")
+_TARGET: Final = ("flashinfer", "gpu")
+_VERSION: Final = "engine-version"
 _COUNTS: Final = {"gpu-count": 0, "nodes": 1}
 # Keys by what their value has to be; whole numbers have a least one of their own.
 _STRINGS: Final = (*_TARGET, "engine", "model", "baseline", "profile")
 _LISTS: Final = ("select", "ignore", "rules", "files")
 _TABLES: Final = ("env", "packages")
-_TARGET_KEYS: Final = ("engine", *_TARGET, *_COUNTS, "model", "env", "packages")
+_TARGET_KEYS: Final = ("engine", _VERSION, *_TARGET, *_COUNTS, "model", "env", "packages")
 _PROFILE_KEYS: Final = (*_TARGET_KEYS, "files")
 _KEYS: Final = (
     *_TARGET_KEYS,
@@ -79,6 +80,12 @@ def settings_of(path: Path, data: Mapping[str, Any], where: str) -> Settings:
         known = [one for one in ENGINES if recorded_versions(one)]
         if engine not in known:
             problems.append(f"{path}: {place} is {engine!r}; there are rules for {', '.join(known)}")
+    for versions, place in _named(top, under, where, _VERSION):
+        problems += [
+            f"{path}: {_path(place, name)} is no engine{hint(name, ENGINES)}"
+            for name in versions
+            if isinstance(versions, dict) and name not in ENGINES
+        ]
     for packages, place in _named(top, under, where, "packages"):
         problems += [
             f"{path}: {_path(place, name)} is no package that rules ask about{hint(name, OTHERS)}"
@@ -121,6 +128,9 @@ def _wrong(key: str, value: object) -> str | None:
         least = _COUNTS[key]
         good = isinstance(value, int) and not isinstance(value, bool) and value >= least
         return None if good else f"a whole number from {least}"
+    if key == _VERSION:
+        good = isinstance(value, str) or (isinstance(value, dict) and _wrong("env", value) is None)
+        return None if good else "a string, or a table of one for each engine"
     if key == "fail-on":
         return None if value in LEVELS else f"one of {', '.join(LEVELS)}"
     if key == "strict":
@@ -138,7 +148,14 @@ def _named(top: Mapping[str, Any], under: str, where: str, key: str) -> list[tup
 
 
 def _profile(name: str, table: Mapping[str, Any], folder: Path) -> Profile:
-    target = TargetFlags(engine=table.get("engine"))
+    version, engine = table.get(_VERSION), table.get("engine")
+    if engine is not None and isinstance(version, str):
+        version = {engine: version}
+    target = (
+        TargetFlags(engine_version=version)
+        if not isinstance(version, dict)
+        else TargetFlags(engine_versions=tuple(sorted(version.items())))
+    )
     values = {key.replace("-", "_"): table[key] for key in (*_TARGET, *_COUNTS) if key in table}
     if "packages" in table:
         values["packages"] = tuple(sorted(table["packages"].items()))

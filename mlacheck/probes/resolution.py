@@ -10,7 +10,7 @@ from packaging.version import Version
 from mlacheck.facts import UNKNOWN, is_known
 from mlacheck.frozen import replace
 from mlacheck.probes.distribution import DISTRIBUTIONS
-from mlacheck.probes.engine import pins, read_image, recorded_versions
+from mlacheck.probes.engine import ENGINES, pins, read_image, recorded_versions
 from mlacheck.probes.flashinfer import FlashInferFacts, signature_table
 from mlacheck.probes.hardware import Gpu, GpuProblem, find_gpu
 from mlacheck.probes.target import Disagreement, LaunchHints, Sourced, Target, TargetFlags, TargetProblem
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Names that move with each release: they name no version.
 FLOATING: Final = frozenset({"latest", "nightly", "main", "master", "dev", "head", "stable"})
-OTHERS: Final = tuple(name for name in DISTRIBUTIONS if name not in ("sglang", "vllm", "flashinfer"))
+OTHERS: Final = tuple(name for name in DISTRIBUTIONS if name not in (*ENGINES, "flashinfer"))
 
 
 @dataclass(slots=True)
@@ -143,14 +143,15 @@ class Resolution:
         if self.extrapolated:
             stand_in = f"; judged as {self.recorded}, the nearest one" if self.recorded else ""
             self.assumptions.append(f"{self.engine} {chosen.value} is not a recorded version{stand_in}")
+            if any(str(chosen.value) in recorded_versions(one) for one in ENGINES if one != self.engine):
+                self.assumptions[-1] += f"; name {self.engine}'s own with --engine-version {self.engine}=V"
         return chosen
 
     def _engine_texts(self) -> list[Sourced]:
         stated = [
-            Sourced(values.engine_version, origin.format("engine-version"))
+            Sourced(version, origin.format("engine-version"))
             for origin, values in self.given
-            # A profile written for another engine says nothing of this one's version.
-            if values.engine_version is not None and values.engine in (None, self.engine)
+            if (version := values.version_of(self.engine)) is not None
         ]
         image = read_image(self.launch.image) if self.launch.image else None
         if image is not None and image.engine == self.engine:

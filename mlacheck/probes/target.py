@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class TargetFlags:
     """The target as a user wrote it, in flags or in a profile; None where nothing was given."""
 
-    engine: str | None = None  # a profile's: its engine_version says nothing of another engine's
-    engine_version: str | None = None
+    engine_version: str | None = None  # of whatever engine
+    engine_versions: tuple[tuple[str, str], ...] = ()  # of one engine alone
     flashinfer: str | None = None  # a version, `none` or `unknown`
     gpu: str | None = None  # a name, smXY, `none` or `unknown`
     gpu_count: int | None = None
@@ -38,6 +38,10 @@ class TargetFlags:
         tuple[str, str | None], ...
     ] = ()  # versions of other packages, by fact name; None: absent
     probe_import: bool = False  # import this machine's FlashInfer in a child process
+
+    def version_of(self, engine: str) -> str | None:
+        """Give the version that was named for an engine; one named for another says nothing of it."""
+        return dict(self.engine_versions).get(engine, self.engine_version)
 
 
 @frozen

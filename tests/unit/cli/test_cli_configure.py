@@ -57,6 +57,46 @@ def test_the_profile_goes_before_the_launch_line_and_that_is_a_finding(run):
     assert "0.5.18 (profile prod) is used, not 0.5.20 (image lmsysorg/sglang:v0.5.20)" in said[0]
 
 
+BOTH = "sglang serve deepseek-ai/DeepSeek-V3 --tp-size 8\nvllm serve deepseek-ai/DeepSeek-V3 -tp 8\n"
+
+
+@pytest.mark.parametrize("text", ["{}={}", "{}=={}", "{}:{}"])
+def test_each_engine_of_a_file_has_a_version_of_its_own(tmp_path, text):
+    file = tmp_path / "serve.sh"
+    file.write_text(BOTH)
+    versions = {"sglang": "0.5.23", "vllm": "0.28.0"}
+    flags = [word for one in versions.items() for word in ("--engine-version", text.format(*one))]
+    done = CliRunner().invoke(cli, ["validate", str(file), "--gpu", "b200", "--format", "jsonl", *flags])
+    reports = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {one["engine"]["name"]: one["engine"]["version"] for one in reports} == versions
+    one = CliRunner().invoke(cli, ["validate", str(file), "--gpu", "b200", *flags[:2]])
+    assert "vllm 0.33.0 is assumed" in one.stdout
+
+
+def test_a_version_that_only_another_engine_has_is_told(tmp_path):
+    file = tmp_path / "serve.sh"
+    file.write_text(BOTH)
+    done = CliRunner().invoke(cli, ["validate", str(file), "--gpu", "b200", "--engine-version", "0.5.23"])
+    said = " ".join(done.stdout.split())
+    assert "judged as 0.18.1, the nearest one; name vllm's own with --engine-version vllm=V" in said
+
+
+@pytest.mark.parametrize(
+    ("versions", "said"),
+    [
+        (["0.5.23", "0.5.22"], "given twice"),
+        (["vllm=0.33.0", "vllm=0.28.0"], "given twice"),
+        (["trtllm=1.0"], "is not ENGINE=V with sglang or vllm"),
+        (["vllm="], "is not ENGINE=V"),
+    ],
+)
+def test_versions_that_say_nothing_are_bad_usage(versions, said):
+    flags = [word for one in versions for word in ("--engine-version", one)]
+    done = CliRunner().invoke(cli, ["validate", "--args", PLAIN, *flags])
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
 def test_without_a_profile_the_rest_of_the_file_counts(run):
     origins = target(run())
     assert origins["engine_version"] == "0.5.18 (config)"

@@ -55,13 +55,23 @@ def test_every_key_arrives(config, tmp_path):
     assert settings.rules == (str(tmp_path / "own.yaml"),)
     prod, following = settings.profiles
     assert (prod.target.gpu, prod.target.gpu_count, prod.target.nodes) == ("h200", 8, 2)
-    assert (prod.target.engine_version, prod.target.flashinfer) == ("0.5.18", "0.6.17")
+    assert (prod.target.version_of("sglang"), prod.target.flashinfer) == ("0.5.18", "0.6.17")
+    assert prod.target.version_of("vllm") is None
     assert prod.target.packages == (("sglang_kernel", "0.4.9"),)
     assert prod.env == {"A": "1", "B": "3"}
     assert prod.model == str(tmp_path / "configs" / "v3")
     assert prod.files == ("deploy/**", "*.slurm")
-    assert (following.target.engine_version, following.target.gpu) == ("0.5.23", None)
-    assert settings.base.target.engine_version == "0.5.18"
+    assert (following.target.version_of("sglang"), following.target.gpu) == ("0.5.23", None)
+    assert settings.base.target.version_of("sglang") == "0.5.18"
+
+
+def test_each_engine_has_a_version_of_its_own(config):
+    settings = config(
+        "engine-version = {sglang = '0.5.23', vllm = '0.33.0'}\n[profiles.old]\nengine-version = '0.5.17'"
+    )
+    both, (old,) = settings.base.target, settings.profiles
+    assert [both.version_of(one) for one in ("sglang", "vllm")] == ["0.5.23", "0.33.0"]
+    assert [old.target.version_of(one) for one in ("sglang", "vllm")] == ["0.5.17", "0.5.17"]
 
 
 def test_a_model_that_is_no_path_here_is_a_name(config):
@@ -81,6 +91,8 @@ def test_an_empty_file_says_nothing(config):
         ("zzz = 1", "zzz is not a key here; there is engine, engine-version"),
         ("files = ['a']", "files is not a key here"),
         ("engine-version = 0.5", "engine-version is 0.5, not a string"),
+        ("engine-version = {vllm = 1}", "engine-version is {'vllm': 1}, not a string, or a table"),
+        ("engine-version = {vlm = '0.33.0'}", "engine-version.vlm is no engine; did you mean vllm?"),
         ("gpu-count = '8'", "gpu-count is '8', not a whole number from 0"),
         ("gpu-count = true", "gpu-count is true, not a whole number from 0"),
         ("nodes = 0", "nodes is 0, not a whole number from 1"),

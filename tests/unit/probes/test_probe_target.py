@@ -214,7 +214,7 @@ def test_a_build_without_a_release_that_is_installed():
 
 
 def test_version_of_another_engine_does_not_count():
-    profile = TargetFlags(engine="vllm", engine_version="0.11.0")
+    profile = TargetFlags(engine_versions=(("vllm", "0.11.0"),))
     assert resolve(profile=profile).assumed
     assert resolve(None, LaunchHints(image="vllm/vllm-openai:v0.11.0")).assumed
 
