@@ -62,6 +62,9 @@ CONFIG_NOT_READ: Final = Builtin(
     "warning",
     _PARSER,
 )
+CONFIG_REFUSED: Final = Builtin(
+    "MLA094", "config-refused", "the engine refuses its --config file", "error", _PARSER
+)
 BARE_IGNORE: Final = Builtin("MLA511", "bare-ignore", "a suppression names no rule", "warning", INPUT)
 NO_REASON: Final = Builtin(
     "MLA512", "ignore-without-reason", "a suppression gives no reason", "warning", INPUT
@@ -97,6 +100,7 @@ BUILTINS: Final = (
     UNREAD_FILE,
     UNSUPPORTED_ENGINE,
     CONFIG_NOT_READ,
+    CONFIG_REFUSED,
     BARE_IGNORE,
     NO_REASON,
     UNKNOWN_IGNORE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mlacheck.frozen import frozen, replace
@@ -15,7 +16,6 @@ from mlacheck.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from mlacheck.finding import Report
     from mlacheck.probes.model import ModelConfig, ModelProblem
@@ -29,6 +29,7 @@ _KINDS: Final = {
     type(None): "null",
 }
 _TEXTS: Final = ("engine", "engine_version", "model", "gpu", "flashinfer")
+_CONFIG: Final = "--config"
 _KEYS: Final = frozenset((*_TEXTS, "id", "args", "env", "gpu_count", "nodes", "packages"))
 
 
@@ -104,7 +105,13 @@ class Cases:
             )
             self._sessions[key] = session
         command = command or _from_words(case["args"], case.get("engine") or ENGINES[0])
-        return session.check(command, id_=case.get("id"))
+        if not any(word.text == _CONFIG for word in command.words):
+            return session.check(command, id_=case.get("id"))
+        from mlacheck.launch.command import LaunchResult  # few cases have a config file
+        from mlacheck.launch.file.config import with_configs  # same
+
+        result = with_configs(LaunchResult((command,), ()), Path())
+        return session.check(result.commands[0], result.problems, id_=case.get("id"))
 
 
 def _from_words(words: Sequence[str], engine: str) -> LaunchCommand:

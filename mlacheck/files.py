@@ -25,7 +25,7 @@ _OF_COMMANDS: Final = frozenset(
         "look-alike",
         "config-not-read",
         "config-unread",
-        "config-without-model",
+        "config-refused",
         "too-many-variants",
         "env-file-not-read",
         "sourced-file",

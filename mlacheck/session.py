@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mlacheck.finding import Location, Problem, judged
+from mlacheck.builtin import CONFIG_REFUSED
+from mlacheck.finding import Location, Problem, Remedy, judged
 from mlacheck.frozen import replace
 from mlacheck.line import Line, Options
 from mlacheck.probes.engine import recorded_versions
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from mlacheck.config import Profile, Settings
     from mlacheck.evaluation import Evaluation
-    from mlacheck.finding import Report
+    from mlacheck.finding import Finding, Report
     from mlacheck.launch.command import LaunchCommand, LaunchProblem
     from mlacheck.probes.machine import Machine
     from mlacheck.remedies.advice import Solution
@@ -50,6 +51,12 @@ class Session:
         """Check one command; `problems` of the text it came from go into its report."""
         report = self.checker(command).check(command, self._options(command), id_=id_)
         problems = tuple(problems)
+        refused = [_refusal(one) for one in problems if one.kind == "config-refused"]
+        if refused:
+            # The engine stops before it reads another word.
+            later = (replace(one, engine_stops_here=False) for one in report.findings)
+            report = judged(replace(report, findings=(*refused, *later)))
+        problems = tuple(one for one in problems if one.kind != "config-refused")
         told = [Problem(one.kind, one.message, one.hint, Location(one.line, one.column)) for one in problems]
         if any(one.level == "error" for one in problems):
             # Part of the text was not understood, so what was checked may not be what will run.
@@ -150,3 +157,13 @@ class Session:
         if found is None:
             found = self._models[reference] = find_model(reference)
         return found
+
+
+def _refusal(problem: LaunchProblem) -> Finding:
+    return CONFIG_REFUSED.finding(
+        problem.message,
+        location=Location(problem.line, problem.column),
+        engine_stops_here=True,
+        engine_message=problem.said,
+        remedies=(Remedy("none", problem.hint),),
+    )

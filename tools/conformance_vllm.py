@@ -1,8 +1,9 @@
 """Replay recorded verdicts of the real vLLM, as tools/conformance.py does for SGLang.
 
 A recorded line: {id, model, gpu, flashinfer, args, env, verdict, stage, message, where, decode_backend,
-resolved}. `@name` in args, also inside JSON, is a folder with a config.json under --models. Hybrid models
-report the backend of their first layer, which has linear attention: their decode backend is not compared.
+resolved}. `@name` in args, also inside JSON, is a folder with a config.json under --models, and `@@yaml` a
+file that holds the row's `yaml`. Hybrid models report the backend of their first layer, which has linear
+attention: their decode backend is not compared.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,10 +33,14 @@ _LINEAR: Final = "GDN_ATTN"
 _FOLDER: Final = re.compile(r"@([\w.-]+)")
 
 
-def case_of(row: dict[str, Any], version: str, models: Path) -> dict[str, Any]:
-    """Make the case of a recorded row."""
+def case_of(row: dict[str, Any], version: str, models: Path, file: Path) -> dict[str, Any]:
+    """Make the case of a recorded row, whose config file is written to `file`."""
+    if row.get("yaml") is not None:
+        file.write_text(row["yaml"], encoding="utf-8")
 
     def placed(text: str) -> str:
+        if text == "@@yaml":
+            return str(file)
         return _FOLDER.sub(lambda m: str(models / m[1]) if (models / m[1]).exists() else m[0], text)
 
     args = [placed(word) for word in row["args"]]
@@ -55,7 +61,7 @@ def case_of(row: dict[str, Any], version: str, models: Path) -> dict[str, Any]:
 
 def compare(tally: Tally, row: dict[str, Any], report: Report) -> None:
     """Count how one report differs from the recorded verdict."""
-    if row["verdict"] not in {"ok", "error"} or row.get("yaml"):
+    if row["verdict"] not in {"ok", "error"}:
         return
     tally.cases += 1
     stop = refusal(report)
@@ -103,8 +109,10 @@ def replay(version: str, rows: Iterable[dict[str, Any]], models: Path) -> Tally:
     """Check every recorded row of a version."""
     tally = Tally(version)
     cases = Cases()
-    for row in rows:
-        compare(tally, row, cases.report(case_of(row, version, models)))
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "config.yaml"
+        for row in rows:
+            compare(tally, row, cases.report(case_of(row, version, models, file)))
     return tally
 
 

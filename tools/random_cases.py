@@ -4,7 +4,7 @@ Prints one JSON object a line: {id, model, gpu, flashinfer, args, env}. `model` 
 the catalogue in rules/models, or folders under tests/conformance/models; `--write-models DIR` writes the
 catalogue's as folders of those names. The same seed, version and count give the same cases. Few
 (gpu, flashinfer) pairs are drawn for one batch, since a replay imports the engine once for each pair.
-What is drawn from stands in random_cases.yaml.
+What is drawn from stands in random_cases.yaml, for vLLM in random_cases_vllm.yaml.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
+import shlex
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
@@ -22,10 +24,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from mlacheck.probes.catalogue import load_catalogue
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 ROOT: Final = Path(__file__).parent.parent
 MODELS: Final = ROOT / "tests" / "conformance" / "models"
-DRAWN: Final[dict[str, Any]] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
-VALUES: Final[dict[str, list[Any]]] = DRAWN["values"]
+FILES: Final = {"sglang": "random_cases.yaml", "vllm": "random_cases_vllm.yaml"}
 _ODD_INTS: Final = (0, -1, -8, 2**31, 10**12)
 _COMMON: Final = ("deepseek-v3", "deepseek-v3.2", "kimi-k2", "kimi-k3", "llama-3.1-8b", "deepseek-v2-lite")
 
@@ -33,7 +37,7 @@ _COMMON: Final = ("deepseek-v3", "deepseek-v3.2", "kimi-k2", "kimi-k3", "llama-3
 class Models:
     """The models to draw from: targets, drafts, and what kind each is."""
 
-    def __init__(self) -> None:
+    def __init__(self, without: Sequence[str] = ()) -> None:
         self.catalogue: dict[str, Any] = load_catalogue()["models"]
         self.folders = sorted(one.name for one in MODELS.iterdir())
         self.drafts_of = {
@@ -43,7 +47,7 @@ class Models:
         published = {draft for drafts in self.drafts_of.values() for draft in drafts}
         names = [*self.folders, *self.catalogue]
         self.drafts = [name for name in names if name in published or _is_draft(name)]
-        self.targets = [name for name in names if name not in (*self.drafts, *DRAWN["without"])]
+        self.targets = [name for name in names if name not in (*self.drafts, *without)]
 
     def config(self, name: str) -> dict[str, Any]:
         """Give a model's config."""
@@ -81,35 +85,40 @@ def _is_draft(name: str) -> bool:
 class Maker:
     """Draws cases for one engine version."""
 
-    def __init__(self, version: str, seed: int, pairs: int, gpus: tuple[str, ...] = ()) -> None:
-        flags = json.loads(
-            (ROOT / "rules" / "sglang" / "flags" / f"{version}.json").read_text(encoding="utf-8")
+    def __init__(
+        self, engine: str, version: str, seed: int, pairs: int, gpus: tuple[str, ...] = ()
+    ) -> None:
+        flags = json.loads((ROOT / "rules" / engine / "flags" / f"{version}.json").read_text(encoding="utf-8"))
+        self.drawn: dict[str, Any] = yaml.safe_load(
+            Path(__file__).with_name(FILES[engine]).read_text(encoding="utf-8")
         )
+        self.values: dict[str, list[Any]] = self.drawn["values"]
         self.version, self.seed = version, seed
+        self.ranks: str = self.drawn.get("ranks", "tp_size")
         self.options: dict[str, dict[str, Any]] = {one["dest"]: one for one in flags["options"]}
-        endings = tuple(DRAWN["skipped_endings"])
+        endings = tuple(self.drawn["skipped_endings"])
         self.free = sorted(
             dest
             for dest in self.options
-            if dest in VALUES or not (dest in DRAWN["skipped"] or dest.endswith(endings))
+            if dest in self.values or not (dest in self.drawn["skipped"] or dest.endswith(endings))
         )
         self.random = random.Random(f"{version}/{seed}")  # noqa: S311  # reproducible on purpose
         self.sweep = [
             (dest, choice) for dest in self.free for choice in self.options[dest]["choices"] or (None,)
         ]
         self.random.shuffle(self.sweep)
-        self.models = Models()
-        weights: dict[str, float] = DRAWN["gpu_weights"]
+        self.models = Models(self.drawn["without"])
+        weights: dict[str, float] = self.drawn["gpu_weights"]
         self.pairs: list[tuple[str, str | None]] = []
-        pin = flags["pins"].get("flashinfer-python")
-        others = [one for one in DRAWN["flashinfers"] if one != pin]
+        pin = "pin" if "pin" in self.drawn["flashinfers"] else flags["pins"].get("flashinfer-python")
+        others = [one for one in self.drawn["flashinfers"] if one != pin]
         while len(self.pairs) < pairs:
             gpu = (
                 self.random.choice(gpus)
                 if gpus
                 else self.random.choices(list(weights), list(weights.values()))[0]
             )
-            pinned = pin in DRAWN["flashinfers"] and self.random.random() < 0.7
+            pinned = pin in self.drawn["flashinfers"] and self.random.random() < 0.7
             flashinfer = pin if pinned else self.random.choice(others)
             if (gpu, flashinfer) not in self.pairs:
                 self.pairs.append((gpu, flashinfer))
@@ -118,15 +127,17 @@ class Maker:
         """Draw one case: arguments that act together, a launch line with changes, or few arguments of all."""
         rng = self.random
         gpu, flashinfer = self.pairs[number % len(self.pairs)]
-        model = rng.choice(_COMMON if rng.random() < 0.3 else self.models.targets)
+        common = rng.random() < self.drawn.get("common_share", 0.3)
+        model = rng.choice(self.drawn.get("common", _COMMON) if common else self.models.targets)
         given: dict[str, list[str]] = {}
-        (self.groups, self.changed_line, self.swept)[number // len(self.pairs) % 3](given, model)
+        ways = (self.groups, self.changed_line, self.swept, *((self.crossed,) if "crossed" in self.drawn else ()))
+        ways[number // len(self.pairs) % len(ways)](given, model)
         args = [word for words in given.values() for word in words]
-        args = [f"@{self.draft(model)}" if word == "@DRAFT" else word for word in args]
+        args = [re.sub("@DRAFT", lambda _: f"@{self.draft(model)}", word) for word in args]
         env = {}
         if rng.random() < 0.1:
-            name = rng.choice(sorted(DRAWN["environment"]))
-            env[name] = rng.choice(DRAWN["environment"][name])
+            name = rng.choice(sorted(self.drawn["environment"]))
+            env[name] = rng.choice(self.drawn["environment"][name])
         name = f"{self.version}-s{self.seed}-{number:04}"
         return {"id": name, "model": model, "gpu": gpu, "flashinfer": flashinfer, "args": args, "env": env}
 
@@ -134,8 +145,8 @@ class Maker:
         """Give arguments that act together."""
         rng = self.random
         if rng.random() < 0.75:
-            self.give(given, "tp_size", rng.choice((8, 8, 8, 8, 4)))
-        groups = DRAWN["groups"]
+            self.give(given, self.ranks, rng.choice((8, 8, 8, 8, 4)))
+        groups = self.drawn["groups"]
         weights = [one["weight"] for one in groups]
         for group in rng.choices(groups, weights, k=rng.choice((1, 1, 2, 2, 3))):
             for dest, chance in group["flags"].items():
@@ -147,14 +158,14 @@ class Maker:
     def changed_line(self, given: dict[str, list[str]], model: str) -> None:
         """Give a launch line that people use, then drop, change and add a little."""
         rng = self.random
-        lines = DRAWN["lines"]
+        lines = self.drawn["lines"]
         kind = self.models.kind(model)
         if rng.random() < 0.1:
             kind = rng.choice(sorted(lines))
         chosen = rng.choice(lines[kind] if rng.random() < 0.6 else lines["any"])
         dests = {flag: dest for dest, one in self.options.items() for flag in one["flags"]}
-        words = chosen.split()
-        starts = [number for number, word in enumerate(words) if word.startswith("--")]
+        words = shlex.split(chosen)
+        starts = [number for number, word in enumerate(words) if word.startswith("-")]
         for begin, end in zip(starts, [*starts[1:], len(words)], strict=True):
             dest = dests.get(words[begin])
             if rng.random() < 0.07:
@@ -164,18 +175,25 @@ class Maker:
             else:
                 given[dest or words[begin]] = words[begin:end]
         while rng.random() < 0.6:
-            groups = DRAWN["groups"]
+            groups = self.drawn["groups"]
             pool = list(rng.choice(groups)["flags"]) if rng.random() < 0.7 else self.free
             self.give(given, rng.choice(pool))
 
     def swept(self, given: dict[str, list[str]], _model: str) -> None:
         """Give one or two arguments of all, so that every one has its turn."""
-        self.give(given, "tp_size", self.random.choice((1, 8, 8, 8, 4)))
+        self.give(given, self.ranks, self.random.choice((1, 8, 8, 8, 4)))
         for _ in range(self.random.choice((1, 1, 2))):
             if not self.sweep:
                 return
             dest, choice = self.sweep.pop()
-            self.give(given, dest, choice if dest not in VALUES or self.random.random() < 0.7 else None)
+            self.give(given, dest, choice if dest not in self.values or self.random.random() < 0.7 else None)
+
+    def crossed(self, given: dict[str, list[str]], _model: str) -> None:
+        """Give a value of each argument that the choice of a backend depends on."""
+        for dest, values in self.drawn["crossed"].items():
+            value = self.random.choice(values)
+            if value is not None:
+                self.give(given, dest, value)
 
     def draft(self, model: str) -> str:
         """Choose a draft model, mostly one published for the target."""
@@ -211,8 +229,8 @@ class Maker:
             return str(rng.choice(option["choices"]))[:-1]
         if dest == "speculative_draft_model_path":
             return "@DRAFT"
-        if dest in VALUES:
-            return rng.choice(VALUES[dest])
+        if dest in self.values:
+            return rng.choice(self.values[dest])
         if option["choices"]:
             return rng.choice(option["choices"])
         if number:
@@ -223,6 +241,7 @@ class Maker:
 def main() -> int:
     """Print the cases."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--engine", choices=FILES, default="sglang")
     parser.add_argument("--version", help="engine version, one with flags data in rules/")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=250)
@@ -233,7 +252,7 @@ def main() -> int:
     if given.write_models:
         Models().write(given.write_models)
     if given.version:
-        maker = Maker(given.version, given.seed, given.pairs, tuple(given.gpu))
+        maker = Maker(given.engine, given.version, given.seed, given.pairs, tuple(given.gpu))
         for number in range(1, given.count + 1):
             sys.stdout.write(json.dumps(maker.case(number)) + "\n")
     return 0

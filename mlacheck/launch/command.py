@@ -127,6 +127,8 @@ class LaunchProblem:
     line: int = 1
     column: int = 1
     level: str = "error"
+    # How the engine itself says so, where it refuses too.
+    said: str = ""
 
 
 @frozen

@@ -169,3 +169,43 @@ def test_keys_of_the_callers_own_are_left_alone():
     }
     (report,) = Cases().check([json.dumps(row)])
     assert not isinstance(report, CaseProblem)
+
+
+def vllm(folder, name, text, *args):
+    (folder / name).write_text(text)
+    row = {"engine": "vllm", "engine_version": "0.33.0", "gpu": "h200", "flashinfer": "pin"}
+    words = ["--model", "deepseek-ai/DeepSeek-V3", "--config", str(folder / name), *args]
+    [report] = check(row | {"args": words})
+    return report
+
+
+def test_a_case_reads_the_config_file_that_it_names(tmp_path):
+    report = vllm(tmp_path, "c.yaml", "tensor-parallel-size: 4\nspeculative-config:\n  method: ngram\n")
+    assert report.resolved["tensor_parallel_size"].value == 4
+    assert [one.id for one in report.findings if one.engine_stops_here] == ["MLV024"]
+    report = vllm(tmp_path, "c.yaml", "tensor-parallel-size: 4\n", "-tp", "8")
+    assert (report.verdict, report.resolved["tensor_parallel_size"].value) == ("ok", 8)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("c.json", "{}", "yaml/yml"),
+        ("c.yaml", "a: [1\n", "while parsing a flow sequence"),
+        ("c.yaml", "- a\n", "has no attribute 'items'"),
+        ("c.yaml", "", "has no attribute 'items'"),
+    ],
+)
+def test_a_config_file_that_the_engine_cannot_read_is_an_error(tmp_path, name, text, said):
+    report = vllm(tmp_path, name, text, "-tp", "3")
+    assert report.verdict == "error"
+    [stop] = [one for one in report.findings if one.engine_stops_here]
+    assert (stop.id, stop.phase) == ("MLA094", "argparse")
+    assert said in stop.engine_message
+
+
+def test_a_config_file_that_is_elsewhere_leaves_the_line_open(tmp_path):
+    row = {"engine": "vllm", "engine_version": "0.33.0", "gpu": "h200", "flashinfer": "pin"}
+    [report] = check(row | {"args": ["--model", "deepseek-ai/DeepSeek-V3", "--config", "/nope.yaml"]})
+    assert report.verdict == "unknown"
+    assert report.problems[0].kind == "config-unread"

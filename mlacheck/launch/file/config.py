@@ -22,11 +22,24 @@ class _UnreadError(Exception):
     """The file cannot be read from here; the message says why."""
 
 
+class _RefusedError(Exception):
+    """The engine cannot read the file either; `said` is how it says so."""
+
+    def __init__(self, message: str, said: str) -> None:
+        super().__init__(message)
+        self.said = said
+
+
 @frozen
 class _Reading:
     """How an engine reads its config file."""
 
     any_case: bool  # the file's ending may be written in capitals
+    # What it says of a file with another ending, and of one that holds no mapping.
+    ending: str
+    mapping: str
+    # What it says of a file that holds nothing; "" where that is no mistake.
+    empty: str = ""
     # Entry points that refuse a file without a model when the line names none either.
     needs_model: frozenset[str] = frozenset()
     # Entry points whose newer versions turn `false` into the flag that switches off, and older ones do not.
@@ -34,9 +47,16 @@ class _Reading:
 
 
 _READINGS: Final = {
-    "sglang": _Reading(any_case=True),
+    "sglang": _Reading(
+        any_case=True,
+        ending="Config file must be YAML format",
+        mapping="Config file must contain a dictionary at root level",
+    ),
     "vllm": _Reading(
         any_case=False,
+        ending="Config file must be of a yaml/yml type",
+        mapping="object has no attribute 'items'",
+        empty="object has no attribute 'items'",
         needs_model=frozenset({"vllm serve"}),
         switches_off=frozenset({"vllm.entrypoints.openai.api_server"}),
     ),
@@ -93,27 +113,28 @@ def _with_config(command: LaunchCommand, folder: Path, problems: list[LaunchProb
             )
         )
         return replace(command, words=(open_, *rest))
+    except _RefusedError as error:
+        problems.append(_refused(name, f"{_FLAG} {name.text}: {error}", "correct the file", error.said))
+        return replace(command, words=(open_, *rest))
     if command.entry in reading.needs_model and not any(
         word.text.partition("=")[0] in _MODELS for word in (*read, *rest)
     ):
-        problems.append(
-            LaunchProblem(
-                "config-without-model",
-                f"neither {name.text} nor the line names a model: the engine refuses that",
-                "name it before the flags, or as `model:` in the file",
-                name.line,
-                name.column,
-            )
-        )
+        message = f"neither {name.text} nor the line names a model"
+        hint = "name it before the flags, or as `model:` in the file"
+        problems.append(_refused(name, message, hint, "No model specified!"))
         return replace(command, words=(*read, open_, *rest))
     return replace(command, words=(*read, *rest))
+
+
+def _refused(name: Word, message: str, hint: str, said: str) -> LaunchProblem:
+    return LaunchProblem("config-refused", message, hint, name.line, name.column, said=said)
 
 
 def _read(path: Path, name: Word, command: LaunchCommand, reading: _Reading) -> tuple[Word, ...]:
     """Give the words that a config file stands for."""
     from mlacheck.launch.file.flags import config_fields  # only for commands that have one
 
-    root = _mapping(path, any_case=reading.any_case)
+    root = _mapping(path, reading)
     if root is None:
         return ()
     via = (f"{_FLAG} {name.text}",)
@@ -131,28 +152,49 @@ def _read(path: Path, name: Word, command: LaunchCommand, reading: _Reading) -> 
     return tuple(words)
 
 
-def _mapping(path: Path, *, any_case: bool) -> Mapping | None:
+def _mapping(path: Path, reading: _Reading) -> Mapping | None:
     """Read the mapping that a file holds, None for an empty file."""
-    from mlacheck.launch.file.node import Mapping, TreeError  # only for commands that have one
+    from mlacheck.launch.file.node import Mapping, Scalar, TreeError  # only for commands that have one
     from mlacheck.launch.file.yaml_ import documents  # same
 
-    ending = path.suffix.lower() if any_case else path.suffix
+    ending = path.suffix.lower() if reading.any_case else path.suffix
     if ending not in (".yaml", ".yml"):
-        raise _UnreadError("the engine reads .yaml and .yml only")
+        raise _RefusedError("the engine reads .yaml and .yml only", reading.ending)
     try:
         if not path.is_file():
             raise _UnreadError("there is no such file")
         with path.open("rb") as stream:
             text, problems = decode(stream.read(MOST_BYTES + 1), str(path))
-        roots = list(documents(text.text))
     except OSError as error:
         raise _UnreadError(error.strerror or "it cannot be read") from None
+    try:
+        roots = list(documents(text.text))
     except (TreeError, ValueError):
-        raise _UnreadError("it is not YAML") from None
+        roots = []
+        said = _yaml_error(text.text)
+        if not said:
+            raise _UnreadError("it is not YAML") from None
+    else:
+        said = _yaml_error(text.text) if len(roots) > 1 else ""
+    if said:
+        raise _RefusedError("it is not YAML of one document", said)
     if any(problem.level == "error" for problem in problems):
         raise _UnreadError("it is not text")
-    if not roots:
+    if not roots or (isinstance(roots[0], Scalar) and not roots[0].text):
+        if reading.empty:
+            raise _RefusedError("it is empty", reading.empty)
         return None
     if not isinstance(roots[0], Mapping):
-        raise _UnreadError("it holds no mapping of flags")
+        raise _RefusedError("it holds no mapping of flags", reading.mapping)
     return roots[0]
+
+
+def _yaml_error(text: str) -> str:
+    """Give the first line of what PyYAML says of a text that it does not take."""
+    import yaml  # only for a file that our own reader does not take
+
+    try:
+        yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.YAMLError as error:
+        return str(error).partition("\n")[0]
+    return ""
