@@ -124,7 +124,7 @@ def describe_config(cls: type[Any]) -> dict[str, Any]:
             continue
         members = _enum_members(field.type)
         if members is not None:
-            described[field.name] = {"members": members}
+            described[field.name] = {"members": [*members], **_refusals(cls, field.name, members)}
             continue
         try:
             schema = TypeAdapter(cast("Any", field.type)).json_schema()
@@ -134,13 +134,28 @@ def describe_config(cls: type[Any]) -> dict[str, Any]:
     return shown
 
 
-def _enum_members(hint: Any) -> list[str] | None:
+def _enum_members(hint: Any) -> dict[str, Enum] | None:
     """List the members of an enumeration, which the engine reads by name in any case."""
     options = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
     for one in options:
         if isinstance(one, type) and issubclass(one, Enum):
-            return list(one.__members__)
+            return dict(one.__members__)
     return None
+
+
+def _refusals(cls: type[Any], name: str, members: dict[str, Enum]) -> dict[str, Any]:
+    """Tell how the class takes what is no member: a bare KeyError, and which numbers stand for members."""
+    told: dict[str, Any] = {}
+    numbers = [one.value for one in members.values() if isinstance(one.value, int)]
+    if numbers:
+        told["numbers"] = numbers
+    try:
+        cls(**{name: "no member"})
+    except KeyError:
+        told["raises"] = "KeyError"
+    except Exception:  # noqa: BLE001, S110 - pydantic's own refusal, or another field's
+        pass
+    return told
 
 
 def _brief(schema: dict[str, Any]) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def _value(name: str, fields: Mapping[str, Mapping[str, Any]], key: str, value: 
         raise ConversionError(f"{name} has no field {key!r}{hint}", "config-field", name=name, key=key)
     members = field.get("members")
     if members is not None:
-        return _member(name, key, members, value)
+        return _member(name, key, field, value)
     value = _coerce(field.get("type", ()), value)
     choices = field.get("choices")
     if choices is not None and isinstance(value, str) and value not in choices:
@@ -84,16 +84,24 @@ def _coerce(kinds: tuple[str, ...], value: object) -> object:
     return value
 
 
-def _member(name: str, key: str, members: list[str], value: object) -> object:
-    """Read a member of an enumeration by its name, in any case."""
-    if not isinstance(value, str):
+def _member(name: str, key: str, field: Mapping[str, Any], value: object) -> object:
+    """Read a member of an enumeration by its name, in any case, or by its number."""
+    members: list[str] = field["members"]
+    bare = "raises" in field  # the class looks the name up and lets the error through
+    if isinstance(value, str):
+        named = value.upper()
+        if named in members:
+            return named
+        if value.lower() in {"auto", ""} and not bare:
+            return None
+    elif not isinstance(value, int) or value in field.get("numbers", (value,)):
         return value
-    named = value.upper()
-    if named in members:
-        return named
-    if value.lower() in {"auto", ""}:
-        return None
     shown = ", ".join(members)
+    reason = "config-member" if bare and isinstance(value, str) else "config-choice"
     raise ConversionError(
-        f"{key} has no choice {value!r} (there are {shown})", "config-choice", name=name, key=key
+        f"{key} has no choice {value!r} (there are {shown})",
+        reason,
+        name=name,
+        key=key,
+        member=str(value).upper(),
     )
