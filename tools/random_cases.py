@@ -85,10 +85,9 @@ def _is_draft(name: str) -> bool:
 class Maker:
     """Draws cases for one engine version."""
 
-    def __init__(
-        self, engine: str, version: str, seed: int, pairs: int, gpus: tuple[str, ...] = ()
-    ) -> None:
-        flags = json.loads((ROOT / "rules" / engine / "flags" / f"{version}.json").read_text(encoding="utf-8"))
+    def __init__(self, engine: str, version: str, seed: int, pairs: int, gpus: tuple[str, ...] = ()) -> None:
+        grammar = ROOT / "rules" / engine / "flags" / f"{version}.json"
+        flags = json.loads(grammar.read_text(encoding="utf-8"))
         self.drawn: dict[str, Any] = yaml.safe_load(
             Path(__file__).with_name(FILES[engine]).read_text(encoding="utf-8")
         )
@@ -130,7 +129,8 @@ class Maker:
         common = rng.random() < self.drawn.get("common_share", 0.3)
         model = rng.choice(self.drawn.get("common", _COMMON) if common else self.models.targets)
         given: dict[str, list[str]] = {}
-        ways = (self.groups, self.changed_line, self.swept, *((self.crossed,) if "crossed" in self.drawn else ()))
+        crossed = (self.crossed,) if "crossed" in self.drawn else ()
+        ways = (self.groups, self.changed_line, self.swept, *crossed)
         ways[number // len(self.pairs) % len(ways)](given, model)
         args = [word for words in given.values() for word in words]
         args = [re.sub("@DRAFT", lambda _: f"@{self.draft(model)}", word) for word in args]

@@ -204,7 +204,7 @@ def test_a_config_file_that_the_engine_cannot_read_is_an_error(tmp_path, name, t
     assert said in stop.engine_message
 
 
-def test_a_config_file_that_is_elsewhere_leaves_the_line_open(tmp_path):
+def test_a_config_file_that_is_elsewhere_leaves_the_line_open():
     row = {"engine": "vllm", "engine_version": "0.33.0", "gpu": "h200", "flashinfer": "pin"}
     [report] = check(row | {"args": ["--model", "deepseek-ai/DeepSeek-V3", "--config", "/nope.yaml"]})
     assert report.verdict == "unknown"
