@@ -43,6 +43,7 @@ class Traits:
     cyclic: bool = False  # it takes the global causal bound of cyclic shards
     fp8_queries: bool = False  # with an FP8 cache the queries are FP8 too
     scales: str = "none"  # FP8 scales that its call takes: none, one, or separate (latent and rope)
+    lse_bits: int = 32  # the precision in which it gives the LSE
 
 
 @dataclass(frozen=True, slots=True)

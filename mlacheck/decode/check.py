@@ -129,7 +129,7 @@ class Contract:
             return Row(name, UNSUPPORTED, detail=reason)
         if reason := self._backend.unsupported(self._problem, self._gpu):
             return Row(name, UNSUPPORTED, detail=reason)
-        setting = self._setting((self._problem.dcp_size + self._problem.page_size,))
+        setting = self._setting((self._problem.round_tokens + self._problem.page_size,))
         inputs = draw_inputs(self._problem, setting, self._device)
         if reason := misfit(self._backend.calls(draw_shard(self._problem, setting, inputs, 0))):
             return Row(name, UNSUPPORTED, detail=reason)
@@ -184,7 +184,8 @@ class Contract:
         return self._judge(name, {"output": measured.output}, f"worst on rank {measured.worst_rank}")
 
     def _rank_lse(self, name: str) -> Row:
-        return self._judge(name, {"lse": self._measured().lse})
+        bits = self._backend.traits.lse_bits
+        return self._judge(name, {"lse": self._measured().lse}, f"in {bits} bits" if bits < 32 else "")
 
     def _merged(self, name: str) -> Row:
         convention = self._convention
@@ -226,7 +227,7 @@ class Contract:
         lengths = tuple(max(n, q_len) for n in (*problem.ragged_lengths, *problem.short_lengths))
         if problem.dcp_size == 1 or self._backend.traits.cyclic:
             return self._judge(name, self._rank_errors(self._measure(lengths, q_len=q_len)))
-        plain = max(problem.dcp_size, q_len)
+        plain = max(problem.round_tokens, q_len)
         measured = self._measure(tuple(max(n, 2 * plain) for n in problem.ragged_lengths), q_len=q_len)
         off = measured.output if measured.merged is None else max(measured.output, measured.merged)
         does = self._convention.several
@@ -289,7 +290,13 @@ class Contract:
         return ("output", "lse")
 
     def _limit(self, quantity: str, *, scaled: bool = False) -> float:
-        return limit_for(quantity, self._problem.kv_dtype, scaled=scaled, fp8_queries=self._fp8_queries).limit
+        return limit_for(
+            quantity,
+            self._problem.kv_dtype,
+            scaled=scaled,
+            fp8_queries=self._fp8_queries,
+            lse_bits=self._backend.traits.lse_bits,
+        ).limit
 
     def _judge(
         self, name: str, errors: dict[str, float | None], note: str = "", *, scaled: bool = False

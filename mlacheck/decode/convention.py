@@ -15,8 +15,10 @@ class Convention:
     lse_base: str | None = None  # what the engine takes the kernel's LSE for
     empty_ranks: str = "merge"  # what it does about ranks with no token: see `merge.EMPTY_RANKS`
     comm: str = "ag_rs"
+    sums: str = "float32"  # what ranks are summed in: see `merge.SUMS`
     never_merges: str | None = None  # why no merge ever sees this backend's results
     several: str | None = None  # what it does with several query tokens under DCP
+    notes: tuple[str, ...] = ()  # what this check leaves out of that version
 
     def to_dict(self) -> dict[str, Any]:
         """Give plain values for JSON."""

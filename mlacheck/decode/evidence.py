@@ -23,6 +23,7 @@ _SETTLED: Final = (
     "kv_dtype",
     "q_len",
     "dcp_size",
+    "interleave",
 )
 _BAD: Final = frozenset({"fails", "wrong", "unsupported by the kernel"})
 
@@ -78,9 +79,15 @@ class Evidence:
 
 def problem_sha256(problem: Mapping[str, Any]) -> str:
     """Hash what a launch line settles about a problem, as canonical JSON."""
-    settled = {name: problem.get(name) for name in _SETTLED}
-    text = json.dumps(settled, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    text = json.dumps(_settled(problem), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _settled(problem: Mapping[str, Any]) -> dict[str, Any]:
+    settled = {name: problem.get(name) for name in _SETTLED}
+    if settled["interleave"] in (None, 1):
+        del settled["interleave"]  # one token a run, as in all that was kept before there were others
+    return settled
 
 
 def mismatches(evidence: Evidence, line: Kernel) -> tuple[str, ...]:
@@ -107,10 +114,11 @@ def mismatches(evidence: Evidence, line: Kernel) -> tuple[str, ...]:
 
 
 def _problems(kept: Mapping[str, Any], line: Mapping[str, Any]) -> str:
+    kept, line = _settled(kept), _settled(line)
     differ = [name for name in _SETTLED if kept.get(name) != line.get(name)]
     return (
         "problem with "
-        + ", ".join(f"{name} {kept.get(name)}, the line has {line.get(name)}" for name in differ)
+        + ", ".join(f"{name} {kept.get(name, 1)}, the line has {line.get(name, 1)}" for name in differ)
         if differ
         else ""
     )

@@ -39,7 +39,7 @@ class Inputs:
     def values(
         self,
         request: int,
-        places: slice = slice(None),
+        places: slice | torch.Tensor = slice(None),
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Give the latent and rope values that the stored tokens of a request stand for, in float64."""
         stored = self.tokens[request][places].to(torch.float64)
@@ -88,6 +88,14 @@ def make_inputs(
         latent_scale,
         rope_scale,
     )
+
+
+def rank_tokens(
+    start: int, stop: int, dcp_size: int, rank: int, interleave: int, device: torch.device
+) -> torch.Tensor:
+    """Give the positions from `start` to `stop` that a rank holds, in order."""
+    positions = torch.arange(start, stop, device=device)
+    return positions[positions // interleave % dcp_size == rank]
 
 
 def _planted(problem: DecodeProblem, length: int) -> float:

@@ -23,6 +23,7 @@ _FA2 = "NVIDIA H200, FlashInfer 0.6.17 fa2"
 _FA3 = "NVIDIA H200, FlashInfer 0.6.17 fa3"
 _FLASHMLA = "NVIDIA H200, sgl-flash-mla 1.0.0"
 _PLAIN = "CPU, plain torch decode"
+_HALF = "CPU, plain torch decode with its LSE in bfloat16"
 _FLOOR = "local length floored, contexts of 65 to 1000 tokens over 2 to 8 ranks"
 _BASE = "merged in the wrong LSE base"
 _SCALES = "FP8 scales ignored"
@@ -51,13 +52,20 @@ LIMITS: Final = (
     # fa3 rounds the scales, and the values that they stand for, to bf16.
     Limit("output", "fp8 scaled", 5e-2, 1.9e-2, _FA3, 5.0, _SCALES),
     Limit("lse", "fp8 scaled", 0.15, 6.68e-2, _FA3, 14.0, _SCALES),
+    # An LSE of 16 bits: at 8 to 16 nats bfloat16 has steps of 0.06. Its base is told by a row of its own.
+    Limit("lse", "16-bit LSE", 0.15, 6.03e-2, _HALF, 7.0e-1, _GLOBAL),
+    Limit("merged", "16-bit LSE", 5e-2, 2.38e-2, _HALF, 3.0e-1, "a rank left out of the merge"),
 )
 _BY_KEY: Final = {(item.quantity, item.precision): item for item in LIMITS}
 
 
-def limit_for(quantity: str, kv_dtype: str, *, scaled: bool = False, fp8_queries: bool = False) -> Limit:
+def limit_for(
+    quantity: str, kv_dtype: str, *, scaled: bool = False, fp8_queries: bool = False, lse_bits: int = 32
+) -> Limit:
     """Find the limit of a quantity for a KV dtype; `scaled` is for an FP8 cache whose scales are not 1."""
     precision = "fp8" if kv_dtype.startswith("fp8") else kv_dtype
+    if lse_bits == 16 and quantity != "output":
+        return _BY_KEY[quantity, "16-bit LSE"]
     if fp8_queries:
         return _BY_KEY[quantity, "fp8 queries"]
     return _BY_KEY[quantity, f"{precision} scaled" if scaled else precision]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import torch
 
+from mlacheck.decode.inputs import rank_tokens
 from mlacheck.decode.layout import local_length, pages_for
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Shard:
     global_lengths: tuple[int, ...]
     dcp_rank: int
     dcp_size: int
+    interleave: int  # tokens that go to one rank before the next one's turn
     softmax_scale: float
     latent_scale: float = 1.0
     rope_scale: float = 1.0
@@ -68,7 +70,8 @@ def make_shard(
     """Lay out the tokens that a rank holds; poison is NaN where no kernel may let a value through."""
     size = problem.page_size
     global_lengths = tuple(len(tokens) for tokens in inputs.tokens)
-    lengths = tuple(local_length(n, dcp_size, rank) for n in global_lengths)
+    interleave = problem.interleave
+    lengths = tuple(local_length(n, dcp_size, rank, interleave) for n in global_lengths)
     counts = [pages_for(n, size) for n in lengths]
     mapped = sum(counts)
     total = mapped + min(mapped // 4, _MOST_UNMAPPED) + 2
@@ -85,7 +88,9 @@ def make_shard(
         start += count
         table[request, :count] = own
         places = (own[:, None] * size + torch.arange(size)).flatten().to(device)
-        slots.index_copy_(0, places[:length], inputs.tokens[request][rank::dcp_size].view(raw))
+        tokens = inputs.tokens[request].view(raw)
+        held = rank_tokens(0, len(tokens), dcp_size, rank, interleave, device)
+        slots.index_copy_(0, places[:length], tokens[held])
         slots.index_fill_(0, places[length:], nan if poison_padding else zero)
     cache = slots.view(stored.dtype).view(total, size, width)
     return Shard(
@@ -97,6 +102,7 @@ def make_shard(
         global_lengths=global_lengths,
         dcp_rank=rank,
         dcp_size=dcp_size,
+        interleave=interleave,
         softmax_scale=problem.softmax_scale,
         latent_scale=inputs.latent_scale,
         rope_scale=inputs.rope_scale,

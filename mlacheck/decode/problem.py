@@ -50,6 +50,7 @@ class DecodeProblem:
     kv_dtype: str = "bf16"
     q_len: int = 1
     dcp_size: int = 1
+    interleave: int = 1  # tokens that go to one rank before the next one's turn
     context_lengths: tuple[int, ...] = _LENGTHS
     long_context: int | None = None
     device: str = "auto"
@@ -57,7 +58,7 @@ class DecodeProblem:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("heads", "latent_dim", "page_size", "q_len", "dcp_size"):
+        for name in ("heads", "latent_dim", "page_size", "q_len", "dcp_size", "interleave"):
             if getattr(self, name) < 1:
                 raise ProblemError(f"{name} is {getattr(self, name)}; it must be at least 1")
         if self.rope_dim < 0:
@@ -76,24 +77,31 @@ class DecodeProblem:
 
     @property
     def even_lengths(self) -> tuple[int, ...]:
-        """Give context lengths that the DCP size divides."""
-        return tuple(-(n // -self.dcp_size) * self.dcp_size for n in self._lengths())
+        """Give context lengths that fill whole rounds, so that all ranks hold as many tokens."""
+        return tuple(-(n // -self.round_tokens) * self.round_tokens for n in self._lengths())
 
     @property
     def ragged_lengths(self) -> tuple[int, ...]:
-        """Give context lengths that the DCP size does not divide, with different remainders."""
+        """Give context lengths that end within a round, and within a run, with different remainders."""
         if self.dcp_size == 1:
             return self._lengths()
-        extra = (1 + index % (self.dcp_size - 1) for index in range(self.batch))
+        runs = (1 + index % (self.dcp_size - 1) for index in range(self.batch))
         return tuple(
-            n // self.dcp_size * self.dcp_size + more for n, more in zip(self._lengths(), extra, strict=True)
+            n // self.round_tokens * self.round_tokens + run * self.interleave - self.interleave // 2
+            for n, run in zip(self._lengths(), runs, strict=True)
         )
 
     @property
     def short_lengths(self) -> tuple[int, ...]:
-        """Give context lengths below the DCP size, so that ranks hold no token, and one that is long."""
-        shorts = tuple(dict.fromkeys((1, max(self.dcp_size // 2, 1), max(self.dcp_size - 1, 1))))
-        return (*shorts, self.dcp_size * 8 + 1)
+        """Give context lengths below one round, so that ranks hold no token, and one that is long."""
+        runs = (max(self.dcp_size // 2, 1), max(self.dcp_size - 1, 1))
+        shorts = dict.fromkeys((1, *(run * self.interleave for run in runs)))
+        return (*shorts, self.round_tokens * 8 + 1)
+
+    @property
+    def round_tokens(self) -> int:
+        """Count the tokens after which the first rank has its turn again."""
+        return self.dcp_size * self.interleave
 
     @property
     def timed_lengths(self) -> tuple[int, ...]:
@@ -101,11 +109,11 @@ class DecodeProblem:
         return (self.long_context,) if self.long_context else self.even_lengths
 
     def _lengths(self) -> tuple[int, ...]:
-        return tuple(max(n, self.q_len, self.dcp_size) for n in self.context_lengths)
+        return tuple(max(n, self.q_len, self.round_tokens) for n in self.context_lengths)
 
     def estimate(self, device: str = "cpu") -> Estimate:
         """Give the memory and time that a check needs, to an order of magnitude, without JIT builds."""
-        longest = max(*self.even_lengths, self.long_context or 1) + self.dcp_size
+        longest = max(*self.even_lengths, self.long_context or 1) + self.round_tokens
         tokens = sum(self.even_lengths) + (self.long_context or 0)
         width = self.latent_dim + self.rope_dim
         rows = self.batch * self.q_len * self.heads
@@ -128,11 +136,12 @@ class DecodeProblem:
     def describe(self) -> str:
         """Say the problem in one line."""
         long = f", then {self.long_context}" if self.long_context else ""
+        runs = f" in runs of {self.interleave} tokens" if self.interleave > 1 else ""
         return (
             f"{self.heads} heads, latent {self.latent_dim} + rope {self.rope_dim}, "
             f"scale {self.softmax_scale:.6g}, "
             f"KV {self.kv_dtype} in pages of {self.page_size}, {self.q_len} query token(s), "
-            f"DCP {self.dcp_size}, {self.describe_lengths(self.context_lengths)}{long}"
+            f"DCP {self.dcp_size}{runs}, {self.describe_lengths(self.context_lengths)}{long}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -161,6 +170,7 @@ class DecodeProblem:
         tp_size: int = 1,
         dp_size: int = 1,
         dcp_size: int = 1,
+        interleave: int = 1,
         page_size: int = 1,
         kv_cache_dtype: str = "auto",
         copied_kv: bool = False,
@@ -182,7 +192,8 @@ class DecodeProblem:
             else _size(text, "qk_rope_head_dim")
         )
         heads = _size(text, "num_attention_heads")
-        for name, value in (("tp_size", tp_size), ("dp_size", dp_size), ("dcp_size", dcp_size)):
+        sizes = {"tp_size": tp_size, "dp_size": dp_size, "dcp_size": dcp_size, "interleave": interleave}
+        for name, value in sizes.items():
             if value < 1:
                 raise ProblemError(f"{name} is {value}; it must be at least 1")
         if tp_size % dp_size:
@@ -202,10 +213,14 @@ class DecodeProblem:
         if context_len is not None:
             lengths = tuple(min(n, context_len) for n in lengths)
         notes = []
-        if context_len is not None and context_len < dcp_size:
+        interleave = interleave if dcp_size > 1 else 1
+        round_tokens = dcp_size * interleave
+        if context_len is not None and context_len < round_tokens:
+            empty = dcp_size + (context_len // -interleave)
+            which = f"leave {empty} of {dcp_size} ranks empty" if empty else "do not fill the last rank's run"
             notes.append(
-                f"contexts of {context_len} tokens leave {dcp_size - context_len} of {dcp_size} ranks empty: "
-                f"the row 'empty ranks' decodes such, the others take {dcp_size}"
+                f"contexts of {context_len} tokens {which}: "
+                f"the row 'empty ranks' decodes such, the others take {round_tokens}"
             )
         kv_dtype = pool = _kv_dtype(kv_cache_dtype, config, text)
         if copied_kv and (kv_dtype := _model_dtype(text)) != pool:
@@ -223,6 +238,7 @@ class DecodeProblem:
             kv_dtype=kv_dtype,
             q_len=q_len,
             dcp_size=dcp_size,
+            interleave=interleave,
             context_lengths=lengths,
             long_context=context_len if context_len and context_len > max(lengths) else None,
             device=device,

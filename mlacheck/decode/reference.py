@@ -10,9 +10,9 @@ With the symbols of the DeepSeek-V2 paper (arXiv 2405.04434, section 2.1), for h
 
 and o_{t,i} = W^UV_i o'_{t,i} is the same for every kernel.
 
-On rank r of c only tokens with j mod c = r count. The sums run over blocks of j with a running maximum,
-as in online softmax, and no more than one block is held in float64. Visibility compares token positions, so
-it shares no mask formula with any kernel.
+On rank r of c, with runs of I tokens, only tokens with floor(j / I) mod c = r count. The sums run over
+blocks of j with a running maximum, as in online softmax, and no more than one block is held in float64.
+Visibility compares token positions, so it shares no mask formula with any kernel.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Final
 
 import torch
 
+from mlacheck.decode.inputs import rank_tokens
+
 if TYPE_CHECKING:
     from mlacheck.decode.inputs import Inputs
 
@@ -28,7 +30,13 @@ BLOCK: Final = 8192
 
 
 def reference_decode(
-    inputs: Inputs, softmax_scale: float, *, dcp_size: int = 1, rank: int = 0, block: int = BLOCK
+    inputs: Inputs,
+    softmax_scale: float,
+    *,
+    dcp_size: int = 1,
+    rank: int = 0,
+    interleave: int = 1,
+    block: int = BLOCK,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Give a rank's output [batch, q_len, heads, latent] and LSE [batch, q_len, heads] in nats, in float64.
 
@@ -36,14 +44,14 @@ def reference_decode(
     """
     outputs, lses = [], []
     for request in range(len(inputs.tokens)):
-        output, lse = _decode_request(inputs, request, softmax_scale, dcp_size, rank, block)
+        output, lse = _decode_request(inputs, request, softmax_scale, dcp_size, rank, interleave, block)
         outputs.append(output)
         lses.append(lse)
     return torch.stack(outputs), torch.stack(lses)
 
 
 def _decode_request(
-    inputs: Inputs, request: int, scale: float, dcp_size: int, rank: int, block: int
+    inputs: Inputs, request: int, scale: float, dcp_size: int, rank: int, interleave: int, block: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     q_latent = inputs.q_latent[request].to(torch.float64)
     q_rope = inputs.q_rope[request].to(torch.float64)
@@ -55,11 +63,14 @@ def _decode_request(
     maximum = torch.full((q_len, heads, 1), float("-inf"), dtype=torch.float64, device=device)
     total = torch.zeros_like(maximum)
     output = torch.zeros_like(q_latent)
-    for start in range(rank, length, block * dcp_size):
-        part = slice(start, min(start + block * dcp_size, length), dcp_size)
-        keys, rotated = inputs.values(request, part)
+    for start in range(0, length, block * dcp_size):
+        stop = min(start + block * dcp_size, length)
+        positions = rank_tokens(start, stop, dcp_size, rank, interleave, device)
+        if not len(positions):
+            continue
+        keys, rotated = inputs.values(request, positions)
         scores = (q_latent @ keys.T).add_(q_rope @ rotated.T).mul_(scale)
-        hidden = torch.arange(part.start, part.stop, dcp_size, device=device)[None, :] > own[:, None]
+        hidden = positions[None, :] > own[:, None]
         scores.masked_fill_(hidden[:, None, :], float("-inf"))
         highest = torch.maximum(maximum, scores.amax(-1, keepdim=True))
         anchor = highest.masked_fill(highest == float("-inf"), 0.0)

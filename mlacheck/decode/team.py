@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 
 from mlacheck.decode.backend import Decoded
-from mlacheck.decode.exchange import WAYS
+from mlacheck.decode.exchange import WAYS, Manner
 from mlacheck.decode.graphs.recorder import CudaRecorder
 from mlacheck.decode.inputs import DTYPES
 from mlacheck.decode.layout import local_length
@@ -137,9 +137,13 @@ class Team:
         if all(all(has_lse) for _, has_lse in told):
             base = convention.lse_base or own[0].lse_base or "e"
             kept = own
-            if convention.empty_ranks == "lengths":
-                kept = [_neutral(item, setting, rank) for rank, item in enumerate(own, first)]
-            merged = self._guard(lambda: self._merge(kept, base))
+            if convention.empty_ranks in {"lengths", "forced"}:
+                outputs = convention.empty_ranks == "lengths"
+                kept = [
+                    _neutral(item, problem, setting, rank, outputs=outputs)
+                    for rank, item in enumerate(own, first)
+                ]
+            merged = self._guard(lambda: self._merge(kept, base, convention))
         cpu = [(item.out.cpu(), None if item.lse is None else item.lse.cpu(), item.lse_base) for item in own]
         found = self._guard(lambda: self._gather((cpu, {way: out.cpu() for way, out in merged.items()})))
         if self._rank != 0:
@@ -155,10 +159,11 @@ class Team:
         }
         return decoded, whole
 
-    def _merge(self, own: list[Decoded], base: str) -> dict[str, torch.Tensor]:
+    def _merge(self, own: list[Decoded], base: str, convention: Convention) -> dict[str, torch.Tensor]:
         outputs = torch.stack([item.out.flatten(0, 1) for item in own])
         lses = torch.stack([item.lse.flatten(0, 1) for item in own if item.lse is not None])
-        merged = {way: merge(outputs, lses, base, self._data) for way, merge in WAYS.items()}
+        manner = _manner(convention)
+        merged = {way: merge(outputs, lses, base, self._data, manner) for way, merge in WAYS.items()}
         if self._device.type == "cuda":
             torch.cuda.synchronize()
         return merged
@@ -168,10 +173,10 @@ class Team:
         shape = (self._held, problem.batch * problem.q_len, problem.heads)
         outputs = torch.randn(*shape, problem.latent_dim, dtype=dtype, device=self._device)
         lses = torch.randn(*shape, device=self._device)
-        base = convention.lse_base or "e"
+        base, manner = convention.lse_base or "e", _manner(convention)
 
         def merge() -> object:
-            return WAYS[way](outputs, lses, base, self._data)
+            return WAYS[way](outputs, lses, base, self._data, manner)
 
         if self._device.type == "cuda":
             # As engines run it: eager launches would take longer than what they launch.
@@ -196,10 +201,16 @@ class Team:
             raise TeamLostError(f"{who or 'a rank'} ended in the middle; {why}") from error
 
 
-def _neutral(decoded: Decoded, setting: Setting, rank: int) -> Decoded:
+def _manner(convention: Convention) -> Manner:
+    return Manner(weightless=convention.empty_ranks == "forced", in_float32=convention.sums == "float32")
+
+
+def _neutral(
+    decoded: Decoded, problem: DecodeProblem, setting: Setting, rank: int, *, outputs: bool
+) -> Decoded:
     """Clear what a rank gives for requests of which it holds no token, as some engines do first."""
     if decoded.lse is None:
         return decoded
-    lengths = [[local_length(n, setting.dcp_size, rank) for n in setting.lengths]]
+    lengths = [[local_length(n, setting.dcp_size, rank, problem.interleave) for n in setting.lengths]]
     out, lse = neutral(decoded.out.unsqueeze(0), decoded.lse.unsqueeze(0), lengths)
-    return Decoded(out[0], lse[0], decoded.lse_base)
+    return Decoded(out[0] if outputs else decoded.out, lse[0], decoded.lse_base)

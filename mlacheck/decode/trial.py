@@ -91,13 +91,16 @@ def measure(
 ) -> Measured:
     """Run one trial, its ranks by a team or one after another here; raises whatever the kernel raises."""
     inputs = draw_inputs(problem, setting, device)
-    scale, ranks = problem.softmax_scale, setting.dcp_size
+    scale, ranks, interleave = problem.softmax_scale, setting.dcp_size, problem.interleave
     exchanged: dict[str, torch.Tensor] = {}
     if team is None:
         decoded = [decode_rank(backend, problem, setting, inputs, rank) for rank in range(ranks)]
     else:
         decoded, exchanged = team.decode(problem, setting, convention, inputs)
-    wanted = [reference_decode(inputs, scale, dcp_size=ranks, rank=rank) for rank in range(ranks)]
+    wanted = [
+        reference_decode(inputs, scale, dcp_size=ranks, rank=rank, interleave=interleave)
+        for rank in range(ranks)
+    ]
     outputs = [
         vector_error(got.out, out, lse > -math.inf) for got, (out, lse) in zip(decoded, wanted, strict=True)
     ]
@@ -116,8 +119,12 @@ def measure(
                 torch.stack(lses),
                 lse_base=base,
                 empty_ranks=convention.empty_ranks,
-                lengths=[[local_length(n, ranks, rank) for n in setting.lengths] for rank in range(ranks)],
+                lengths=[
+                    [local_length(n, ranks, rank, interleave) for n in setting.lengths]
+                    for rank in range(ranks)
+                ],
                 comm=convention.comm,
+                sums=convention.sums,
             )
             seen = full[1] > -math.inf
             # The engine's merge ends in the dtype of the ranks' outputs.

@@ -186,6 +186,40 @@ class LocalBound(Faulty):
         return replace(shard, global_lengths=shard.lengths) if shard.causal else shard
 
 
+class CyclicLength(Faulty):
+    """Computes the local length as if single tokens went round: right whenever rounds are full."""
+
+    def before(self, shard):
+        lengths = (local_length(n, shard.dcp_size, shard.dcp_rank) for n in shard.global_lengths)
+        most = shard.page_table.shape[1] * shard.page_size
+        return replace(shard, lengths=tuple(min(n, most) for n in lengths))
+
+
+class CyclicBound(Faulty):
+    """Masks as if single tokens went round, whatever the runs."""
+
+    def before(self, shard):
+        return replace(shard, interleave=1)
+
+
+class CyclicBoundAlways(CyclicBound):
+    """The same for one query token too, as a kernel does that is handed the ranks but not the runs."""
+
+    def before(self, shard):
+        return replace(shard, interleave=1, causal=shard.dcp_size > 1)
+
+
+class HalfLse(Faulty):
+    """Gives its LSE in 16 bits and says so: no fault by itself."""
+
+    def __init__(self, inner=None):
+        super().__init__(inner)
+        self.traits = replace(self.traits, lse_bits=16)
+
+    def after(self, shard, decoded):  # noqa: ARG002
+        return replace(decoded, lse=decoded.lse.bfloat16())
+
+
 class OffByOneMask(Faulty):
     """Lets each query token see one token less."""
 

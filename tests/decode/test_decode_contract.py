@@ -34,6 +34,8 @@ PROBLEM = DecodeProblem(
     q_len=2,
     context_lengths=(120, 65),
 )
+# With room for several rounds of runs.
+RUNS = PROBLEM.with_(context_lengths=(600, 65))
 # What a rank's kernel does wrong shows in these too.
 EVERYWHERE = {
     "rank output",
@@ -142,6 +144,71 @@ def test_swapped_ranks_show_in_each_rank_though_the_merge_is_right(monkeypatch):
     assert "merged" not in found
 
 
+@pytest.mark.parametrize("kv_dtype", ["bf16", "fp8_e4m3"])
+@pytest.mark.parametrize("q_len", [1, 4])
+@pytest.mark.parametrize("interleave", [2, 16, 64])
+def test_runs_of_tokens_are_no_fault(interleave, q_len, kv_dtype):
+    rows = states(Plain(), RUNS.with_(interleave=interleave, q_len=q_len, kv_dtype=kv_dtype))
+    assert {row.state for row in rows.values()} == {"passes"}
+    assert "LSE -inf, output zero" in rows["empty ranks"].detail
+
+
+# Fault, the rows meant for it, and rows that must not blame it.
+OF_RUNS = [
+    (faults.CyclicLength, {"ragged lengths", "page table"}, {"one-rank decode", "rank output"}),
+    (faults.CyclicBound, {"causal mask"}, {"one-rank decode", *EVERYWHERE} - {"causal mask"}),
+    (faults.CyclicBoundAlways, {"ragged lengths", "causal mask"}, {"one-rank decode", "rank output"}),
+    (faults.GivesBase2, set(), EVERYWHERE),
+    (faults.WrongBase, {"lse base", "merged"}, {"one-rank decode", "rank output"}),
+]
+
+
+@pytest.mark.parametrize("interleave", [2, 16])
+@pytest.mark.parametrize(("fault", "rows", "innocent"), OF_RUNS)
+def test_faults_about_runs_are_caught_by_their_rows(fault, rows, innocent, interleave):
+    problem = RUNS.with_(interleave=interleave, q_len=4)
+    found = bad(states(fault(), problem))
+    assert rows <= found
+    assert not found & innocent
+    if fault in {faults.CyclicLength, faults.CyclicBound, faults.CyclicBoundAlways}:
+        assert not bad(states(fault(), problem.with_(interleave=1)))
+
+
+def test_tokens_laid_out_in_other_runs_show_in_each_rank_though_the_merge_is_right(monkeypatch):
+    make_shard = trial.make_shard
+
+    def cyclic(problem, inputs, **options):
+        return make_shard(problem.with_(interleave=1), inputs, **options)
+
+    monkeypatch.setattr(trial, "make_shard", cyclic)
+    found = bad(states(Plain(), RUNS.with_(interleave=16)))
+    assert {"rank output", "rank lse"} <= found
+    assert "merged" not in found
+
+
+def test_an_lse_of_16_bits_costs_the_merge_its_exactness():
+    rows = states(faults.HalfLse())
+    assert not bad(rows)
+    assert "in 16 bits" in rows["rank lse"].detail
+    exact = states(Plain())
+    assert rows["merged"].measured > 2 * exact["merged"].measured
+    assert rows["rank lse"].measured > exact["rank lse"].limit
+    # What it must not hide.
+    for fault in (faults.WrongBase, faults.DroppedRank, faults.GlobalLength):
+        assert "merged" in bad(states(faults.HalfLse(fault()))) or fault is faults.GlobalLength
+        assert bad(states(faults.HalfLse(fault())))
+
+
+@pytest.mark.parametrize("comm", ["ag_rs", "a2a"])
+@pytest.mark.parametrize("base", ["e", "2"])
+def test_an_engine_that_sums_in_16_bits_is_no_fault(base, comm):
+    kernel = faults.GivesBase2() if base == "2" else Plain()
+    convention = Convention(lse_base=base, empty_ranks="forced", sums="output", comm=comm)
+    assert not bad(states(kernel, PROBLEM, convention))
+    wrong = Convention(lse_base="e" if base == "2" else "2", empty_ranks="forced", sums="output", comm=comm)
+    assert {"lse base", "merged"} <= bad(states(kernel, PROBLEM, wrong))
+
+
 @pytest.mark.parametrize("kernel", [Plain, Fp8Queries])
 @pytest.mark.parametrize("kv_dtype", ["fp8_e4m3", "fp8_e5m2"])
 def test_ignored_fp8_scales(kernel, kv_dtype):
@@ -157,9 +224,15 @@ def test_an_empty_rank_that_says_plus_infinity_needs_a_merge_that_treats_it():
     assert "does not survive" in rows["empty ranks"].detail
 
 
+@pytest.mark.parametrize("empty_ranks", ["lengths", "forced"])
+@pytest.mark.parametrize("interleave", [1, 16])
 @pytest.mark.parametrize("fault", [faults.PlusInfinity, faults.UntouchedOutput, faults.FiniteEmpty])
-def test_an_engine_that_clears_empty_ranks_by_length_survives_anything(fault):
-    assert not bad(states(fault(), PROBLEM.with_(q_len=1), Convention(empty_ranks="lengths")))
+def test_an_engine_that_clears_empty_ranks_by_length_survives_anything(fault, interleave, empty_ranks):
+    problem = PROBLEM.with_(q_len=1, interleave=interleave)
+    assert not bad(states(fault(), problem, Convention(empty_ranks=empty_ranks)))
+    # The same ranks, not cleared; one that says 0 nats weighs next to nothing beside a run of tokens.
+    if fault is faults.UntouchedOutput or (fault is faults.FiniteEmpty and interleave == 1):
+        assert bad(states(fault(), problem)) == {"empty ranks"}
 
 
 def test_a_kernel_without_a_cyclic_bound_shows_how_far_its_own_mask_is_off():

@@ -104,13 +104,35 @@ def test_long_context_only_beyond_the_usual_lengths():
     assert max(short.context_lengths) == 128
 
 
+@pytest.mark.parametrize("interleave", [1, 2, 16, 64])
 @pytest.mark.parametrize("dcp_size", [2, 3, 4, 8])
-def test_lengths_are_what_their_names_say(dcp_size):
-    problem = DecodeProblem.from_config(DEEPSEEK_V3).with_(dcp_size=dcp_size)
-    assert all(n % dcp_size == 0 for n in problem.even_lengths)
-    assert all(n % dcp_size != 0 for n in problem.ragged_lengths)
-    assert any(n < dcp_size for n in problem.short_lengths)
-    assert any(n > dcp_size for n in problem.short_lengths)
+def test_lengths_are_what_their_names_say(dcp_size, interleave):
+    problem = DecodeProblem.from_config(DEEPSEEK_V3).with_(dcp_size=dcp_size, interleave=interleave)
+
+    def held(length):
+        return {local_length(length, dcp_size, rank, interleave) for rank in range(dcp_size)}
+
+    assert all(len(held(n)) == 1 and 0 not in held(n) for n in problem.even_lengths)
+    assert all(len(held(n)) > 1 and 0 not in held(n) for n in problem.ragged_lengths)
+    assert all(n % interleave for n in problem.ragged_lengths) or interleave == 1
+    *shorts, longest = problem.short_lengths
+    assert all(0 in held(n) for n in shorts)
+    assert 0 not in held(longest)
+
+
+def test_runs_belong_to_ranks():
+    problem = DecodeProblem.from_config(DEEPSEEK_V3, tp_size=8, dcp_size=8, interleave=16, page_size=64)
+    assert "DCP 8 in runs of 16 tokens" in problem.describe()
+    assert DecodeProblem.from_dict(problem.to_dict()) == problem
+    # One rank holds everything, in runs or not.
+    assert DecodeProblem.from_config(DEEPSEEK_V3, interleave=16).interleave == 1
+    (note,) = DecodeProblem.from_config(
+        DEEPSEEK_V3, tp_size=8, dcp_size=8, interleave=16, context_len=40
+    ).notes
+    assert "contexts of 40 tokens leave 5 of 8 ranks empty" in note
+    assert note.endswith("the others take 128")
+    with pytest.raises(ProblemError, match="interleave is 0"):
+        DecodeProblem.from_config(DEEPSEEK_V3, interleave=0)
 
 
 def test_description_and_estimate():
@@ -122,23 +144,31 @@ def test_description_and_estimate():
     assert long.estimate().seconds > long.estimate("cuda").seconds > 0
 
 
-def test_local_lengths_count_owned_tokens():
+def test_the_owner_of_a_token():
+    assert [owner(token, 4) for token in range(6)] == [0, 1, 2, 3, 0, 1]
+    assert [owner(token, 2, 3) for token in range(8)] == [0, 0, 0, 1, 1, 1, 0, 0]
+
+
+@pytest.mark.parametrize("interleave", [1, 2, 3, 16])
+def test_local_lengths_count_owned_tokens(interleave):
     for dcp_size in range(1, 9):
         for length in range(40):
             for rank in range(dcp_size):
-                held = [token for token in range(length) if owner(token, dcp_size) == rank]
-                assert local_length(length, dcp_size, rank) == len(held)
+                held = [token for token in range(length) if owner(token, dcp_size, interleave) == rank]
+                assert local_length(length, dcp_size, rank, interleave) == len(held)
 
 
-def test_local_bounds_count_visible_owned_tokens():
+@pytest.mark.parametrize("interleave", [1, 2, 3, 16])
+def test_local_bounds_count_visible_owned_tokens(interleave):
     for dcp_size in range(1, 9):
         for q_len in range(1, 6):
             for length in range(q_len, 40):
                 for rank in range(dcp_size):
                     for row in range(q_len):
                         own = length - q_len + row
-                        seen = [token for token in range(own + 1) if owner(token, dcp_size) == rank]
-                        assert local_bound(length, q_len, row, dcp_size, rank) == len(seen)
+                        held = (owner(token, dcp_size, interleave) for token in range(own + 1))
+                        bound = local_bound(length, q_len, row, dcp_size, rank, interleave)
+                        assert bound == sum(one == rank for one in held)
 
 
 def test_pages():

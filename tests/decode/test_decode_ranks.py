@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed: the decode 
 import torch.distributed as dist  # noqa: E402
 
 from mlacheck.decode.contract import A2A, AG_RS  # noqa: E402
-from mlacheck.decode.exchange import WAYS, combine  # noqa: E402
+from mlacheck.decode.exchange import WAYS, Manner, combine  # noqa: E402
 from mlacheck.decode.merge import merge  # noqa: E402
 from mlacheck.decode.ranks import Ranks, ranks_here  # noqa: E402
 from mlacheck.decode.roster import Member, choose, unlike  # noqa: E402
@@ -76,27 +76,31 @@ def partials(ranks=4, tokens=3, heads=8):
     return outputs.bfloat16(), lses
 
 
+@pytest.mark.parametrize("manner", [Manner(), Manner(weightless=True, in_float32=False)])
 @pytest.mark.parametrize("base", ["e", "2"])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.filterwarnings("ignore::FutureWarning")
-def test_the_engines_merges_are_the_merge(one_process, way, base):
+def test_the_engines_merges_are_the_merge(one_process, way, base, manner):
     outputs, lses = partials()
     # Ranks with no token, as kernels mark them; request 2 has a token nowhere but on rank 3.
     lses[0, 0], lses[1, 1], lses[:3, 2] = -math.inf, math.inf, math.nan
     want = merge(outputs, lses, lse_base=base)
-    got = WAYS[way](outputs, lses, base, one_process)
+    got = WAYS[way](outputs, lses, base, one_process, manner)
     assert got.dtype == torch.bfloat16
     assert torch.allclose(got.float(), want, rtol=1e-2, atol=1e-2)
-    wrong = WAYS[way](outputs, lses, "2" if base == "e" else "e", one_process)
+    wrong = WAYS[way](outputs, lses, "2" if base == "e" else "e", one_process, manner)
     assert not torch.allclose(wrong.float(), want, rtol=0.05, atol=0.05)
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.filterwarnings("ignore::FutureWarning")
-def test_nan_in_the_output_of_an_empty_rank_survives(one_process, way):
+def test_nan_in_the_output_of_an_empty_rank_survives_unless_it_is_stopped(one_process, way):
     outputs, lses = partials()
     outputs[2], lses[2] = math.nan, -math.inf
-    assert bool(WAYS[way](outputs, lses, "e", one_process).isnan().all())
+    assert bool(WAYS[way](outputs, lses, "e", one_process, Manner()).isnan().all())
+    stopped = WAYS[way](outputs, lses, "e", one_process, Manner(weightless=True))
+    want = merge(outputs[[0, 1, 3]], lses[[0, 1, 3]], lse_base="e")
+    assert torch.allclose(stopped.float(), want, rtol=1e-2, atol=1e-2)
 
 
 def test_nothing_anywhere_gives_zero():

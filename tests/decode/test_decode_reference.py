@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from mlacheck.decode import inputs as inputs_module  # noqa: E402
 from mlacheck.decode.inputs import make_inputs  # noqa: E402
-from mlacheck.decode.merge import merge  # noqa: E402
+from mlacheck.decode.merge import SUMS, merge  # noqa: E402
 from mlacheck.decode.pages import NO_PAGE, make_shard  # noqa: E402
 from mlacheck.decode.problem import DecodeProblem  # noqa: E402
 from mlacheck.decode.reference import reference_decode  # noqa: E402
@@ -56,13 +56,17 @@ def test_blocks_do_not_matter():
         assert all(torch.allclose(a, b, atol=1e-12) for a, b in zip(whole, parts, strict=True))
 
 
+@pytest.mark.parametrize("interleave", [1, 2, 16])
 @pytest.mark.parametrize("dcp_size", [1, 2, 3, 4, 8])
 @pytest.mark.parametrize("q_len", [1, 4])
 @pytest.mark.parametrize("base", ["e", "2"])
 @pytest.mark.parametrize("comm", ["ag_rs", "a2a"])
-def test_merged_ranks_are_the_whole(dcp_size, q_len, base, comm):
+def test_merged_ranks_are_the_whole(dcp_size, q_len, base, comm, interleave):
     given = inputs(q_len)
-    ranks = [reference_decode(given, 0.2, dcp_size=dcp_size, rank=rank) for rank in range(dcp_size)]
+    ranks = [
+        reference_decode(given, 0.2, dcp_size=dcp_size, rank=rank, interleave=interleave, block=3)
+        for rank in range(dcp_size)
+    ]
     lses = torch.stack([lse for _, lse in ranks]) / (math.log(2) if base == "2" else 1)
     output = merge(torch.stack([output for output, _ in ranks]), lses, lse_base=base, comm=comm)
     want, _ = reference_decode(given, 0.2)
@@ -84,7 +88,20 @@ def test_what_merges_do_about_empty_ranks(comm):
     # What is finite counts, whoever sent it.
     assert merged(5.0, 0.0) == 3.0
     for lse in (math.nan, math.inf, 0.0):
-        assert merged(math.nan, lse, empty_ranks="lengths", lengths=[[7], [0]]) == 1.0
+        for way in ("lengths", "forced"):
+            assert merged(math.nan, lse, empty_ranks=way, lengths=[[7], [0]]) == 1.0
+    # A query that sees none of a rank's tokens: only forcing the output stops its NaN.
+    assert math.isnan(merged(math.nan, -math.inf, empty_ranks="lengths", lengths=[[7], [2]]))
+    assert merged(math.nan, -math.inf, empty_ranks="forced", lengths=[[7], [2]]) == 1.0
+
+
+def test_sums_in_the_outputs_own_dtype_round():
+    outputs = torch.randn(8, 1, 64, generator=torch.Generator().manual_seed(3)).bfloat16()
+    lses = torch.zeros(8, 1)
+    exact = outputs.double().mean(0)
+    wide, narrow = (merge(outputs, lses, lse_base="e", sums=sums).double() for sums in SUMS)
+    assert (wide - exact).abs().max() < 1e-6
+    assert 1e-4 < (narrow - exact).abs().max() < 1e-2
 
 
 @pytest.mark.parametrize("comm", ["ag_rs", "a2a"])
@@ -128,17 +145,20 @@ def test_no_page_lies_before_or_after_the_table():
         assert int(table.max()) < NO_PAGE
 
 
+@pytest.mark.parametrize("interleave", [1, 2, 16])
 @pytest.mark.parametrize("shuffle", [False, True])
-def test_shards_hold_exactly_the_tokens_of_their_rank(shuffle):
+def test_shards_hold_exactly_the_tokens_of_their_rank(shuffle, interleave):
     given = inputs()
+    problem = PROBLEM.with_(interleave=interleave)
     for rank in range(4):
         shard = make_shard(
-            PROBLEM, given, dcp_size=4, rank=rank, shuffle=shuffle, poison_unmapped=True, poison_padding=True
+            problem, given, dcp_size=4, rank=rank, shuffle=shuffle, poison_unmapped=True, poison_padding=True
         )
         mapped = set()
         for request, length in enumerate(shard.lengths):
             held = [shard.cache[shard.page_table[request, place // 4], place % 4] for place in range(length)]
-            want = [given.tokens[request][token] for token in range(LENGTHS[request]) if token % 4 == rank]
+            tokens = [token for token in range(LENGTHS[request]) if token // interleave % 4 == rank]
+            want = [given.tokens[request][token] for token in tokens]
             assert len(held) == len(want)
             assert all(torch.equal(a, b) for a, b in zip(held, want, strict=True))
             pages = shard.page_table[request, : -(length // -4)].tolist()

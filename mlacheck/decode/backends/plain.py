@@ -51,7 +51,14 @@ class Plain:
         scores = (q_latent @ latent.T + q_rope @ rope.T) * shard.softmax_scale
         if shard.causal:
             bounds = [
-                local_bound(shard.global_lengths[request], len(q_latent), row, shard.dcp_size, shard.dcp_rank)
+                local_bound(
+                    shard.global_lengths[request],
+                    len(q_latent),
+                    row,
+                    shard.dcp_size,
+                    shard.dcp_rank,
+                    shard.interleave,
+                )
                 for row in range(len(q_latent))
             ]
             places = torch.arange(length, device=scores.device)

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 def graph_lengths(problem: DecodeProblem) -> tuple[tuple[int, ...], ...]:
-    """Give the lengths to capture with, one token on each rank as engines do, and those to replay with."""
+    """Give the lengths to capture with, one run on each rank as engines do, and those to replay with."""
     # The longest first: a first request with no token is the matter of another row. The shortest
     # next, so that ranks are empty in a batch of two as well.
     *shorts, longest = problem.short_lengths
     short = tuple(islice(cycle((longest, *shorts)), problem.batch))
     return (
-        (problem.dcp_size,) * problem.batch,
+        (problem.round_tokens,) * problem.batch,
         problem.even_lengths,
         problem.ragged_lengths[::-1],
         short if problem.dcp_size > 1 else problem.even_lengths[::-1],
@@ -63,7 +63,13 @@ def measure_replays(
         return None
     errors: dict[str, float] = {"output": 0.0}
     for got, inputs in zip(replayed(staged, shards, recorder), drawn[1:], strict=True):
-        out, lse = reference_decode(inputs, problem.softmax_scale, dcp_size=problem.dcp_size, rank=rank)
+        out, lse = reference_decode(
+            inputs,
+            problem.softmax_scale,
+            dcp_size=problem.dcp_size,
+            rank=rank,
+            interleave=problem.interleave,
+        )
         seen = lse > -math.inf
         errors["output"] = max(errors["output"], vector_error(got.out, out, seen))
         if got.lse is not None and bool(seen.any()):
@@ -90,7 +96,9 @@ def _random_shard(problem: DecodeProblem, device: torch.device) -> Shard:
     """Make rank 0's shard of the timed contexts on the device itself: nothing is compared with it."""
     stored = DTYPES[problem.kv_dtype]
     compute = torch.bfloat16 if stored.itemsize == 1 else stored
-    lengths = tuple(local_length(length, problem.dcp_size, 0) for length in problem.timed_lengths)
+    lengths = tuple(
+        local_length(length, problem.dcp_size, 0, problem.interleave) for length in problem.timed_lengths
+    )
     counts = [pages_for(length, problem.page_size) for length in lengths]
     order = torch.randperm(sum(counts), dtype=torch.int32, device=device)
     table = torch.zeros(len(lengths), max(*counts, 1), dtype=torch.int32, device=device)
@@ -110,6 +118,7 @@ def _random_shard(problem: DecodeProblem, device: torch.device) -> Shard:
         global_lengths=problem.timed_lengths,
         dcp_rank=0,
         dcp_size=problem.dcp_size,
+        interleave=problem.interleave,
         softmax_scale=problem.softmax_scale,
     )
 
