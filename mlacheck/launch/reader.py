@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import replace
+from mlacheck.launch.envfile import variables
 from mlacheck.launch.finder import Environment, Hit, find
 from mlacheck.launch.frame import Frame, Line
 from mlacheck.launch.piece import Field, Lines, Piece, Pieces
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
+    from mlacheck.launch.file.beside import Beside
     from mlacheck.launch.programs import Module
     from mlacheck.launch.shell.script import Script
     from mlacheck.launch.shell.state import State
@@ -40,8 +42,13 @@ class Reader(Recognizer):
         whole: bool = True,
         env: Mapping[str, str] | None = None,
         readers: Mapping[str, Callable[[Reader, Pieces, Frame], None]] | None = None,
+        beside: Beside | None = None,
     ) -> None:
         super().__init__(default_engine, file, lines, whole=whole)
+        self.beside = beside  # reads the files that the text names
+        own = beside.find(file.rsplit("/", 1)[-1]) if beside is not None and file is not None else None
+        self.sourcing: list[str] = [own] if own else []  # files that are being followed
+        self._kept: dict[tuple[str, int], Syntax] = {}
         self.env = dict(env or {})  # what the caller's environment is known to hold
         self.readers = dict(readers or {})  # of texts that are generated, by their kind
         self.called: set[tuple[int, int]] = set()
@@ -234,6 +241,28 @@ class Reader(Recognizer):
                 0,
             )
         return self._steps >= _MOST_STATEMENTS
+
+    def kept(self, path: str, parse: Callable[[], Syntax], at: int) -> Syntax:
+        """Give the syntax of a file that scripts read, parsed once for each place that reads it."""
+        if (path, at) not in self._kept:
+            self._kept[path, at] = parse()
+        return self._kept[path, at]
+
+    def env_file(self, field: Field, *, quotes: bool) -> dict[str, str | None] | None:
+        """Read a file of variables, or say that it is not read."""
+        why = "its name is not settled" if field.unknown else "there is nothing beside the text"
+        if self.beside is not None and not field.unknown:
+            text, why = self.beside.text(field.text)
+            if text is not None:
+                return variables(text, quotes=quotes)
+        self.problem(
+            "env-file-not-read",
+            f"the variables in {field.text} are not known: {why}",
+            "give the ones that matter with --env NAME=VALUE",
+            field.place,
+            "info",
+        )
+        return None
 
     def defined(self, script: Script, node: Node) -> None:
         """Note a function."""

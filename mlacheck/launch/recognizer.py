@@ -37,6 +37,10 @@ class Recognizer(Collection):
         """Read a text with a parser; the reader of texts does it."""
         raise NotImplementedError
 
+    def env_file(self, field: Field, *, quotes: bool) -> dict[str, str | None] | None:
+        """Read a file of variables; the reader of texts does it."""
+        raise NotImplementedError
+
     def mentions(self, text: str) -> bool:
         """Tell whether a text may hold a launch command."""
         return any(mark in text for mark in MENTIONS)
@@ -66,14 +70,11 @@ class Recognizer(Collection):
             hit = Hit(module=Module(self.default_engine, "flags"))
         if frame.guess and not plain_launch(line, hit):
             return False
+        named = {*env.values, *env.unknown}  # `-e` counts more than a file
         for index in hit.env_files:
-            self.problem(
-                "env-file-not-read",
-                f"the variables in {line.fields[index].text} are not known",
-                "give the ones that matter with --env NAME=VALUE",
-                line.fields[index].place,
-                "info",
-            )
+            for name, value in (self.env_file(line.fields[index], quotes=False) or {}).items():
+                if name not in named:
+                    env.put(name, value or "", () if value is not None else (name,))
         if hit.not_runnable is not None:
             module = line.fields[hit.not_runnable]
             self.problem(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import replace
 from mlacheck.launch.command import Document, LaunchProblem, LaunchResult
+from mlacheck.launch.file.beside import Beside
 from mlacheck.launch.file.decode import MOST_BYTES, bytes_name_entry, decode, names_entry
 from mlacheck.launch.file.kind import is_template, kind_of, may_be_template
 from mlacheck.launch.file.slurm import directives
@@ -59,12 +60,13 @@ def read_bytes(
     env: Mapping[str, str] | None = None,
     folder: str | None = None,
 ) -> LaunchResult:
-    """Read the bytes of a file; with `folder`, config files that its commands name are read from there."""
+    """Read the bytes of a file; with `folder`, files that it names are read from there."""
     text, problems = decode(data, file)
     if any(problem.level == "error" for problem in problems):
         level = "error" if bytes_name_entry(data) else "info"
         return LaunchResult((), tuple(replace(problem, level=level) for problem in problems), text)
-    result = read_document(text, engine=engine, env=env)
+    beside = Beside(folder) if folder is not None else None
+    result = read_document(text, engine=engine, env=env, beside=beside)
     if folder is not None:
         from mlacheck.launch.file.config import with_configs  # few commands have one
 
@@ -73,9 +75,13 @@ def read_bytes(
 
 
 def read_document(
-    text: Document, *, engine: str = "sglang", env: Mapping[str, str] | None = None
+    text: Document,
+    *,
+    engine: str = "sglang",
+    env: Mapping[str, str] | None = None,
+    beside: Beside | None = None,
 ) -> LaunchResult:
-    """Read a decoded file."""
+    """Read a decoded file; `beside` reads the files that it names."""
     told = any(mark in text.text for mark in MENTIONS)
     kind = kind_of(text.file or "", text.text)
     if not told and not (kind in _TREES and _SETTINGS.search(text.text)):
@@ -102,6 +108,7 @@ def read_document(
         whole=False,
         env=env,
         readers={one: _READERS[one] for one in ("yaml", "python")},
+        beside=beside,
     )
     frame = Frame(file_kind=kind, around=directives(text.text) if kind == "shell" else Frame().around)
     before = len(reader.problems)
@@ -149,15 +156,21 @@ def _tree(reader: Reader, pieces: Pieces, frame: Frame) -> None:
 
     kind = frame.file_kind if frame.file_kind in _TREES else "yaml"
     manifest = Manifest(reader, frame)
+    roots: list[Node] = []
+    broken = None
     try:
-        for root in _documents(kind, pieces.text):
-            manifest.read(placed(root, pieces))
+        roots.extend(placed(root, pieces) for root in _documents(kind, pieces.text))
     except TreeError as error:
+        broken = error
+    manifest.prepare(roots)
+    for root in roots:
+        manifest.read(root)
+    if broken is not None:
         reader.problem(
-            error.kind,
-            f"the file cannot be read as {kind.upper()}: {error.message}",
+            broken.kind,
+            f"the file cannot be read as {kind.upper()}: {broken.message}",
             "correct the file; what stands before this place was read",
-            pieces.offset(min(error.offset, len(pieces.text))),
+            pieces.offset(min(broken.offset, len(pieces.text))),
         )
 
 

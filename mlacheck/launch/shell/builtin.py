@@ -10,6 +10,7 @@ from mlacheck.launch.command import Wrapper
 from mlacheck.launch.finder import ASSIGNMENT
 from mlacheck.launch.piece import Field, Piece
 from mlacheck.launch.shell.heredoc import heredoc_body, heredocs_here
+from mlacheck.launch.shell.source import exported_file, source
 from mlacheck.launch.shell.world import Option, Value, World, open_value, worlds
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ def assign(script: Script, node: Node) -> None:
         return Value(items=tuple(items))
 
     found = [(guard, _bounded(name, held)) for guard, held in worlds(state.guard, value)]
+    if state.exports_all:
+        state.exported.add(name)
     state.write(name, tuple(Option(guard - state.guard, held) for guard, held in found))
 
 
@@ -99,6 +102,8 @@ def declare(script: Script, node: Node) -> None:
             name = script.syntax.source(child)
             if program == "local":
                 script.state.variables[name] = (Option(frozenset(), None),)
+        elif exports and exported_file(script, script.syntax.source(child)):
+            continue
         else:
             fields = script.expander(World(script.state.guard)).word([child])
             match = ASSIGNMENT.match(fields[0].text) if fields else None
@@ -132,6 +137,13 @@ def run(
         _eval(script, node, assignments, pieces, tail)
         return True
     if name == "set":
+        for one, after in zip(fields[1:], [*fields[2:], fields[0]], strict=True):
+            if one.text == "--":
+                break
+            if re.fullmatch(r"[-+][A-Za-z]*a[A-Za-z]*", one.text) or (
+                one.text in ("-o", "+o") and after.text == "allexport"
+            ):
+                state.exports_all = one.text.startswith("-")
         at = next((index for index, field in enumerate(fields) if field.text == "--"), None)
         if at is not None:
             state.words = tuple(fields[at + 1 :])
@@ -159,14 +171,7 @@ def run(
         state.open(fields[2].text)
         return True
     if name in ("source", "."):
-        script.reader.problem(
-            "sourced-file",
-            f"{fields[1].text if len(fields) > 1 else 'the file'} is not read: it may set variables",
-            "give the variables that matter with --env NAME=VALUE",
-            fields[0].place,
-            "info",
-        )
-        script.keep(node, always=True)
+        source(script, node, fields)
         return True
     return False
 

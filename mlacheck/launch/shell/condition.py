@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tree_sitter import Node
 
-    from mlacheck.launch.piece import Field
+    from mlacheck.launch.piece import Field, Piece
     from mlacheck.launch.shell.expand import Expander
 
-_NUMBER = re.compile(r"-?[0-9]{1,18}")
+_FILE_TESTS: Final = frozenset({"-f", "-e", "-r", "-s", "-a"})
+_NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
 
 
 def decide(node: Node, expander: Expander) -> bool | None:
@@ -30,6 +31,9 @@ def decide(node: Node, expander: Expander) -> bool | None:
         if operator == "!":
             inner = decide(parts[1], expander)
             return None if inner is None else not inner
+        if operator in _FILE_TESTS:
+            fields = expander.word([parts[1]], splits=False)
+            return expander.variables.there(fields[0].pieces) if len(fields) == 1 else None
         return _unary(operator, _settled(parts[1], expander))
     if kind == "binary_expression" and len(parts) == 3:
         operator = expander.syntax.source(parts[1])
@@ -45,8 +49,10 @@ def decide(node: Node, expander: Expander) -> bool | None:
     return None
 
 
-def decide_words(fields: Sequence[Field]) -> bool | None:
+def decide_words(fields: Sequence[Field], there: Callable[[Sequence[Piece]], bool | None]) -> bool | None:
     """Decide the words of `test`."""
+    if len(fields) == 2 and fields[0].text in _FILE_TESTS:  # noqa: PLR2004 - operator and file
+        return there(fields[1].pieces)
     texts = [_text(field) for field in fields]
     if any(text is None for text in texts):
         return None

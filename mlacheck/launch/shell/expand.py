@@ -40,6 +40,9 @@ class Variables(Protocol):
     def substituted(self, node: Node) -> tuple[Piece, ...] | None:
         """Give what a command substitution prints, None when the text does not settle it."""
 
+    def there(self, pieces: Sequence[Piece]) -> bool | None:
+        """Tell that a file is there, None when nobody knows."""
+
 
 class Expander:
     """Expands nodes of one text in one world."""

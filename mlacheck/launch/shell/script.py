@@ -31,10 +31,18 @@ class Script:
     """The statements of one text, followed in the state of one shell."""
 
     def __init__(
-        self, reader: Reader, syntax: Syntax, state: State, frame: Frame, *, nested: bool = False
+        self,
+        reader: Reader,
+        syntax: Syntax,
+        state: State,
+        frame: Frame,
+        *,
+        nested: bool = False,
+        sourced: bool = False,
     ) -> None:
         self.reader, self.syntax, self.state, self.frame = reader, syntax, state, frame
         self.nested = nested  # in a branch, loop, function or subshell
+        self.sourced = sourced  # a file that another one reads
         self.setup: list[tuple[tuple[str, ...], bool]] = []
         self.launched = False
         self.flags: Line | None = None
@@ -142,7 +150,8 @@ class Script:
             called = node.child_by_field_name("name")
             if called is not None:
                 state.functions[self.syntax.source(called)] = (self.syntax, node)
-                self.reader.defined(self, node)
+                if not self.sourced:
+                    self.reader.defined(self, node)
         elif kind == "subshell":
             self.subshell(lambda: self.inside(node))
         elif kind in ("compound_statement", "do_group", "else_clause", "program"):

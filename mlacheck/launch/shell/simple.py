@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -10,6 +11,7 @@ from mlacheck.launch.piece import Field, Piece
 from mlacheck.launch.shell import builtin, control, function
 from mlacheck.launch.shell.condition import decide, decide_words
 from mlacheck.launch.shell.heredoc import deliver, printed
+from mlacheck.launch.shell.source import is_there
 from mlacheck.launch.shell.world import Guard, Option, Status, Value, World, worlds
 
 if TYPE_CHECKING:
@@ -128,7 +130,8 @@ def simple(
         point = script.point(node)
         return [(guard | {(point, 0)}, True), (guard | {(point, 1)}, False)]
     if name in ("test", "["):
-        done = decide_words([field for field in fields[1:] if field.text != "]"])
+        asked = [field for field in fields[1:] if field.text != "]"]
+        done = decide_words(asked, functools.partial(is_there, script.reader))
         if done is not None:
             return [(guard, done)]
         point = script.point(node)

@@ -40,6 +40,7 @@ class State:
     words: tuple[Field, ...] | None = None  # "$@"
     guard: Guard = ANYWHERE
     ended: bool = False  # by exit, return or exec
+    exports_all: bool = False  # `set -a`
     calls: tuple[str, ...] = ()  # of functions that are being followed
 
     def copy(self) -> State:
@@ -51,6 +52,7 @@ class State:
             self.words,
             self.guard,
             self.ended,
+            self.exports_all,
             self.calls,
         )
 

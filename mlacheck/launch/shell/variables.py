@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mlacheck.launch.piece import Field, Piece
+from mlacheck.launch.shell.source import is_there
 from mlacheck.launch.shell.world import Value, World
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tree_sitter import Node
 
     from mlacheck.launch.shell.script import Script
@@ -29,6 +32,10 @@ class Variables:
             told = self.script.reader.env.get(name)
             return None if told is None else Value((Piece(told),) if told else ())
         return value
+
+    def there(self, pieces: Sequence[Piece]) -> bool | None:
+        """Tell that a file is there, None when nobody knows."""
+        return is_there(self.script.reader, pieces)
 
     def positional(self) -> tuple[Field, ...] | None:
         """Give the words of "$@"."""
