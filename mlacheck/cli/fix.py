@@ -62,9 +62,7 @@ def command(files: Sequence[str], *, only_show: bool, allow_empty: bool, **given
 
 
 def _file(file: str, session: Session, engine: str, *, only_show: bool) -> int:
-    from mlacheck.launch.file.beside import Beside  # not needed for --help
-    from mlacheck.launch.file.config import with_configs  # same
-    from mlacheck.launch.file.read import read_bytes, read_document  # same
+    from mlacheck.launch.file.read import read_bytes, read_document  # not needed for --help
     from mlacheck.mending import mend  # same
 
     try:
@@ -72,14 +70,13 @@ def _file(file: str, session: Session, engine: str, *, only_show: bool) -> int:
     except OSError as error:
         click.echo(f"error: {file} cannot be read: {error.strerror}", err=True)
         return codes.USAGE
-    folder = Path() if file == "-" else Path(file).parent
-    beside = Beside(str(folder))
-    result = read_bytes(data, file, engine=engine, folder=str(folder))
+    folder = str(Path() if file == "-" else Path(file).parent)
+    result = read_bytes(data, file, engine=engine, folder=folder)
     document = result.document
     for launch in result.commands:
         if session.has_rules(launch):
             refuse_target(session, launch)
-    mended = mend(document, session, lambda text: with_configs(read_document(text, engine=engine, beside=beside), folder))
+    mended = mend(document, session, lambda text: read_document(text, engine=engine, folder=folder))
     _tell(file, mended, "can be mended" if only_show else "mended")
     if mended.unread:
         return codes.USAGE

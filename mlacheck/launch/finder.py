@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=")
 _TRANSPARENT: Final = frozenset({"nohup", "exec", "setsid", "time", "command", "nice", "ionice", "stdbuf"})
+# Functions of scripts that tell, wait or end something.
+_TELLS: Final = re.compile(
+    r"(?:log|print|show|echo|wait|check|assert|warn|info|note|die|fail|usage|notify|kill|stop|cleanup)[_-]"
+)
 _OPTION: Final = re.compile(r"--?[A-Za-z][A-Za-z-]*=")
 _ENV_VALUES: Final = frozenset({"-u", "--unset", "-C", "--chdir"})
 
@@ -72,6 +76,8 @@ class Hit:
     image: str | None = None
     image_at: int | None = None
     env_files: list[int] = field(default_factory=list)
+    open_end: str = ""  # who adds words that the text does not hold
+    code_at: int | None = None  # a string of Python
 
 
 class _Scan:
@@ -88,8 +94,12 @@ class _Scan:
             if program and name in RUNNERS and self.words[at + 1 : at + 2] == ["run"]:
                 at += 2
                 continue
-            if program and name in QUOTES_ONLY:
+            if program and (name in QUOTES_ONLY or _TELLS.match(name)):
                 return None
+            if program and name.startswith("python") and "-c" in self.words[at + 1 : at + 4]:
+                code = self.words.index("-c", at) + 1
+                self.hit.code_at = code if code < len(self.words) else None
+                return self.hit if self.hit.code_at else None
             if self._entry(at):
                 return self.hit
             if name in SHELLS:

@@ -210,12 +210,20 @@ class Reader(Recognizer):
             self.readers[kind](self, text, frame)
             self._depth -= 1
 
+    def code(self, pieces: Sequence[Piece], frame: Frame) -> None:
+        """Read a string of Python."""
+        text = Pieces(pieces)
+        if "python" in self.readers and self.mentions(text.text) and self._depth <= _DEEPEST:
+            self.readers["python"](self, text, replace(frame, wrappers=(), file_kind="python"))
+
     def kind(self, name: str, text: str) -> str:
         """Tell what a file that a script writes holds."""
         if re.search(r"\.(sh|bash|slurm|sbatch|sub|job)$", name) or re.match(r"#!.*\b(ba|z|k|da)?sh\b", text):
             return "shell"
         if re.search(r"\.ya?ml$", name):
             return "yaml"
+        if name.endswith((".service", ".container")):
+            return "unit"
         if name.endswith(".py") or re.match(r"#!.*\bpython", text):
             return "python"
         return "shell" if name.startswith("$") or "." not in name.rsplit("/", 1)[-1] else ""

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import replace
 from mlacheck.launch.collection import Collection
 from mlacheck.launch.command import LaunchCommand, Source, Word, Wrapper
+from mlacheck.launch.fan import fanned
 from mlacheck.launch.finder import Environment, Hit, find
 from mlacheck.launch.frame import Frame, Line, is_flag
 from mlacheck.launch.piece import Field, Lines, Piece, Pieces
-from mlacheck.launch.programs import MENTIONS, POSITIONAL_MODEL, Module, starts_program
+from mlacheck.launch.programs import MENTIONS, POSITIONAL_MODEL, Module, basename, starts_program
 from mlacheck.launch.quoting import quote
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mlacheck.launch.shell.state import State
     from mlacheck.launch.shell.world import Value
 
 _SHOWN: Final = 3  # words that name a program and what it is to do
+_TYPED: Final = re.compile(r"(?:\\(?:n|r|015)|\^M)$")
 _DEEPEST: Final = 4  # strings inside strings
 _ASKS_ONLY: Final = frozenset({"-h", "--help", "--version", "-v"})
 
@@ -41,6 +46,10 @@ class Recognizer(Collection):
         """Read a file of variables; the reader of texts does it."""
         raise NotImplementedError
 
+    def code(self, pieces: Sequence[Piece], frame: Frame) -> None:
+        """Read a string of Python; the reader of texts does it."""
+        raise NotImplementedError
+
     def mentions(self, text: str) -> bool:
         """Tell whether a text may hold a launch command."""
         return any(mark in text for mark in MENTIONS)
@@ -56,6 +65,7 @@ class Recognizer(Collection):
             env.put(name, assigned.text, assigned.unknown)
         first = line.assignments[0][1] if line.assignments else line.fields[0]
         source = frame.source or self.source(first.place)
+        line.fields, more = fanned(line.fields)
         hit = find(line.fields, env)
         if hit is None:
             if frame.guess:
@@ -84,11 +94,16 @@ class Recognizer(Collection):
                 module.place,
             )
             return True
+        if hit.code_at is not None:
+            self.code(line.fields[hit.code_at].pieces, frame)
+            return False
         if hit.string_at is not None:
             found = len(self.commands)
             inner = replace(frame, source=source, text=frame.text or line.text)
             self._string(line, hit, env, state, inner)
             return len(self.commands) > found or len(self.problems) > before
+        if more:
+            hit.open_end = f"what {more} adds"
         self._command(line, hit, env, state, frame, source)
         return True
 
@@ -112,6 +127,8 @@ class Recognizer(Collection):
             guess=frame.guess or hit.guess,
         )
         pieces = list(script.pieces)
+        if basename(line.fields[0].text) == "screen" and (typed := _TYPED.search(script.text)):
+            pieces = Pieces(pieces).cut(0, typed.start())  # `stuff "COMMAND\\n"`: the key that ends it
         if hit.string_from:
             pieces = Pieces(pieces).cut(hit.string_from, len(Pieces(pieces).text))
         if hit.guess and not self.mentions(script.text):
@@ -166,6 +183,9 @@ class Recognizer(Collection):
             if kept is None:
                 return
             words = kept
+        if hit.open_end:
+            last = words[-1] if words else Word("", source.line, source.column)
+            words.append(Word("...", last.line, last.column, (hit.open_end,), splits=True, implied=True))
         flag = POSITIONAL_MODEL.get(module.entry)
         # `$X` alone may be the model or more flags: it is the model when no flag names one.
         named = any(word.text.partition("=")[0] in ("--model-path", "--model") for word in words)
@@ -221,5 +241,9 @@ def plain_launch(line: Line, hit: Hit) -> bool:
     """Tell whether a line that may be prose is a launch: programs alone before it, flags after it."""
     if hit.string_at is not None:
         return True
-    flags = any(field.text.startswith("--") for field in line.fields[hit.argv_at :])
-    return flags and starts_program(line.fields[: hit.argv_at])
+    given = line.fields[hit.argv_at :]
+    flags = any(is_flag(field.text) for field in given)
+    entry = hit.module.entry if hit.module is not None else ""
+    # `vllm serve ORGANISATION/MODEL` is whole without flags.
+    model = len(given) == 1 and entry in POSITIONAL_MODEL and ("/" in given[0].text or given[0].unknown != ())
+    return (flags or model) and starts_program(line.fields[: hit.argv_at])

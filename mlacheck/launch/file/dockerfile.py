@@ -33,6 +33,7 @@ class _Stage:
     env: Environment = field(default_factory=Environment)
     entrypoint: tuple[str, list[Field], Pieces] | None = None
     command: tuple[str, list[Field], Pieces] | None = None
+    inherits: bool = False  # the command is that of the stage before
 
 
 def read_dockerfile(reader: Reader, pieces: Pieces, frame: Frame) -> None:
@@ -49,7 +50,7 @@ def read_dockerfile(reader: Reader, pieces: Pieces, frame: Frame) -> None:
             base = stages.get(image)
             stage = _Stage(image if "$" not in image else None)
             if base is not None:
-                stage = _Stage(base.image, base.env.copy(), base.entrypoint, base.command)
+                stage = _Stage(base.image, base.env.copy(), base.entrypoint, base.command, inherits=True)
             if len(words) > 2 and words[1].upper() == "AS":
                 stages[words[2]] = stage
         elif name == "ARG":
@@ -63,8 +64,10 @@ def read_dockerfile(reader: Reader, pieces: Pieces, frame: Frame) -> None:
             given = _command(body, stage, known)
             if name == "ENTRYPOINT":
                 stage.entrypoint = given
+                if stage.inherits:  # an entry point takes the command of its base image away
+                    stage.command = None
             else:
-                stage.command = given
+                stage.command, stage.inherits = given, False
         elif name in ("RUN", "HEALTHCHECK") and reader.mentions(
             body.text + "".join(one.text for one in heredocs)
         ):
@@ -171,6 +174,10 @@ def _finish(reader: Reader, stage: _Stage, frame: Frame) -> None:
     if not fields:
         return
     if any(reader.mentions(field.text) for field in fields):
+        if command is None and not any(field.text.startswith("-") and field.text != "-m" for field in fields):
+            # An entry point without arguments waits for those of `docker run`.
+            more = Piece("...", fields[-1].place, names=("what the container is given",), splits=True)
+            fields = [*fields, Field((more,), place=fields[-1].place)]
         reader.words(list(fields), inner, env)
     elif entry is None and fields[0].text.startswith("--"):
         module = image_module((stage.image or "").split("@")[0].rsplit(":", 1)[0])

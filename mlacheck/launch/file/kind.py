@@ -5,6 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+# Program text and prose: a line of it may be a launch command, and the rest is nothing that a shell reads.
+_WITHOUT_SHELL: Final = (
+    "txt text log adoc html htm xml csv tsv css js mjs cjs jsx ts tsx go rs c cc cpp h hpp cu cuh java kt"
+    " scala rb php lua pl swift cs sql proto patch diff lock ipp r jl hs vue svelte tex po svg cfg properties"
+)
 _BY_ENDING: Final = {
     **dict.fromkeys(
         ("sh", "bash", "zsh", "ksh", "slurm", "sbatch", "sub", "job", "pbs", "lsf", "env", "envrc"), "shell"
@@ -15,9 +20,22 @@ _BY_ENDING: Final = {
     "py": "python",
     **dict.fromkeys(("md", "markdown", "mdx", "rst"), "markdown"),
     **dict.fromkeys(("dockerfile", "containerfile"), "dockerfile"),
+    "ipynb": "notebook",
+    **dict.fromkeys(("mk", "mak"), "make"),
+    "just": "just",
+    **dict.fromkeys(("service", "container", "conf", "ini", "supervisor"), "unit"),
+    **dict.fromkeys(_WITHOUT_SHELL.split(), "text"),
+}
+# Files that go by their whole name.
+_BY_NAME: Final = {
+    **dict.fromkeys(("makefile", "gnumakefile"), "make"),
+    **dict.fromkeys(("justfile", ".justfile"), "just"),
+    **dict.fromkeys(("procfile", "procfile.dev"), "procfile"),
 }
 # The endings of what a folder is searched for: not prose, and not data that no launcher reads.
-SEARCHED: Final = frozenset(_BY_ENDING) - {"md", "markdown", "mdx", "rst", "jsonl", "json5", "env", "envrc"}
+SEARCHED: Final = frozenset(
+    ending for ending, kind in _BY_ENDING.items() if kind not in ("markdown", "notebook", "text")
+) - {"jsonl", "json5", "env", "envrc"}
 _DOCKERFILE: Final = re.compile(r"(?:Docker|Container)file(?:[._-].*)?", re.IGNORECASE)
 _TEMPLATE: Final = re.compile(r"\.(?:j2|jinja2?|tpl|tmpl|gotmpl|template)$", re.IGNORECASE)
 _CONTROL: Final = re.compile(
@@ -32,14 +50,16 @@ def is_searched(name: str) -> bool:
     """Tell whether a folder is searched for files of this name."""
     plain = _TEMPLATE.sub("", name)
     ending = plain.rsplit(".", 1)[-1].lower() if "." in plain else ""
-    return ending in SEARCHED or _DOCKERFILE.fullmatch(plain) is not None
+    return ending in SEARCHED or plain.lower() in _BY_NAME or _DOCKERFILE.fullmatch(plain) is not None
 
 
 def kind_of(name: str, text: str) -> str:
-    """Tell shell, yaml, json, toml, python, markdown or dockerfile."""
+    """Tell what reads a file: shell, yaml, json, toml, python, markdown, dockerfile, make, unit, ..."""
     plain = _TEMPLATE.sub("", name.rsplit("/", 1)[-1])
     if _DOCKERFILE.fullmatch(plain):
         return "dockerfile"
+    if plain.lower() in _BY_NAME:
+        return _BY_NAME[plain.lower()]
     ending = plain.rsplit(".", 1)[-1].lower() if "." in plain else ""
     if ending in _BY_ENDING:
         return _BY_ENDING[ending]

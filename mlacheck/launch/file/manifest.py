@@ -6,19 +6,17 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import replace
-from mlacheck.launch.envfile import variables
 from mlacheck.launch.file.flags import FlagMaps
+from mlacheck.launch.file.given import Given
 from mlacheck.launch.file.interpolate import compose, kubernetes
 from mlacheck.launch.file.markdown import fences
 from mlacheck.launch.file.node import Mapping, Node, Scalar, Sequence, scalars, walk
 from mlacheck.launch.file.split import split_words
-from mlacheck.launch.finder import Environment
 from mlacheck.launch.piece import Field, Piece, Pieces
 from mlacheck.launch.programs import image_module
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+    from mlacheck.launch.finder import Environment
     from mlacheck.launch.frame import Frame, Surroundings
     from mlacheck.launch.reader import Reader
 
@@ -41,28 +39,13 @@ class Manifest:
     def __init__(self, reader: Reader, frame: Frame) -> None:
         self.reader, self.frame = reader, frame
         self.seen: set[int] = set()
-        self.compose = False
         self.maps = FlagMaps(reader)
-        self.config_maps: dict[str, dict[str, Node]] = {}
-        self.known: dict[str, str] = {}  # what compose puts in
-
-    def prepare(self, roots: Iterable[Node]) -> None:
-        """Note what documents hold for others of the same file, wherever they stand."""
-        for root in roots:
-            if not isinstance(root, Mapping) or root.text("kind") not in ("ConfigMap", "Secret"):
-                continue
-            metadata = root.get("metadata")
-            name = metadata.text("name") if isinstance(metadata, Mapping) else None
-            data = root.get("data" if root.text("kind") == "ConfigMap" else "stringData")
-            if name and isinstance(data, Mapping):
-                self.config_maps[name] = {key: value for key, (_, value) in data.all().items()}
+        self.given = Given(reader)
 
     def read(self, root: Node) -> None:
         """Read one document."""
         self.seen = set()  # ids count only while their nodes are held
-        self.compose = isinstance(root, Mapping) and isinstance(root.get("services"), Mapping)
-        if self.compose:
-            self._dotenv()
+        self.given.begin(compose=isinstance(root, Mapping) and isinstance(root.get("services"), Mapping))
         if isinstance(root, Mapping) and self.maps.is_config(root):
             self.maps.read(root, "sglang", self.frame)
             return
@@ -95,23 +78,17 @@ class Manifest:
                 continue
             self.visit(value, around, (*path, name), depth + 1)
 
-    def _dotenv(self) -> None:
-        """Read the `.env` beside a compose file; the environment of whoever runs it counts more."""
-        text = self.reader.beside.text(".env")[0] if self.reader.beside is not None else None
-        told = variables(text) if text is not None else {}
-        self.known = {name: value for name, value in told.items() if value is not None} | self.reader.env
-
     # What runs.
 
     def _container(self, node: Mapping, around: Surroundings) -> set[str]:
         """Read the command of a container; give the keys that it used up."""
         command, args = node.get("entrypoint"), node.get("command")
-        if not self.compose and command is None:
+        if not self.given.compose and command is None:
             command, args = node.get("command"), node.get("args")
         elif command is not None and args is None:
             args = node.get("args")
         module = node.get("module")
-        env = self._environment(node)
+        env = self.given.environment(node)
         words = [*self._words(command, env), *self._words(args, env)]
         if isinstance(module, Scalar) and command is None:
             python = (Field((Piece(text),), place=module.start) for text in ("python3", "-m"))
@@ -137,93 +114,17 @@ class Manifest:
         return done
 
     def _words(self, node: Node | None, env: Environment) -> list[Field]:
-        if isinstance(node, Scalar) and self.compose:
-            return split_words(compose(node.pieces, self.known))
+        if isinstance(node, Scalar) and self.given.compose:
+            return split_words(compose(node.pieces, self.given.known))
         fields = []
         for item in scalars(node):
-            pieces = self._put_in(item) if self.compose else kubernetes(item.pieces, env)
+            pieces = self.given.put_in(item) if self.given.compose else kubernetes(item.pieces, env)
             field = item.field()
             # With a variable put in, it is no longer what is spelled there.
             fields.append(field if pieces == item.pieces else field._replace(pieces=pieces, start=-1, end=-1))
         if isinstance(node, Scalar) and len(fields) == 1 and node.text.startswith("-"):
             return split_words(fields[0].pieces)  # only flags, in one string
         return fields
-
-    def _put_in(self, node: Scalar) -> tuple[Piece, ...]:
-        return compose(node.pieces, self.known) if self.compose else node.pieces
-
-    def _environment(self, node: Mapping) -> Environment:
-        env = Environment()
-        given = node.get("env", "environment")
-        if isinstance(given, Mapping):
-            for name, (_, value) in given.all().items():
-                self._set(env, name, value)
-        elif isinstance(given, Sequence):
-            for item in given.items:
-                if isinstance(item, Mapping):
-                    named = item.text("name")
-                    if named:
-                        self._set(env, named, item.get("value") or self._referred(item.get("valueFrom")))
-                elif isinstance(item, Scalar):
-                    key, equals, _ = item.text.partition("=")
-                    if equals:
-                        cut = Pieces(item.pieces).cut(len(key) + 1, len(item.text))
-                        self._put(env, key, tuple(cut))
-                    else:
-                        env.put(key, "", (key,))
-        named = {*env.values, *env.unknown}
-        for field in self._files(node.get("env_file")):
-            for name, value in (self.reader.env_file(field, quotes=True) or {}).items():
-                if name not in named:
-                    env.put(name, value or "", () if value is not None else (name,))
-        self._from_maps(node.get("envFrom"), env, named)
-        return env
-
-    def _files(self, node: Node | None) -> list[Field]:
-        """Give the names under `env_file`: one, several, or mappings with a path."""
-        items = node.items if isinstance(node, Sequence) else [node]
-        paths = [one.get("path") if isinstance(one, Mapping) else one for one in items]
-        return [one.field()._replace(pieces=self._put_in(one)) for one in paths if isinstance(one, Scalar)]
-
-    def _from_maps(self, node: Node | None, env: Environment, named: set[str]) -> None:
-        """Take over what `envFrom` names, where the file itself holds it."""
-        for source in node.items if isinstance(node, Sequence) else []:
-            if not isinstance(source, Mapping):
-                continue
-            reference = source.get("configMapRef", "secretRef")
-            name = reference.text("name") if isinstance(reference, Mapping) else None
-            held = self.config_maps.get(name or "")
-            if held is None:
-                self.reader.problem(
-                    "env-file-not-read",
-                    f"the variables of envFrom {name or ''} are not known: the file does not hold them",
-                    "give the ones that matter with --env NAME=VALUE",
-                    source.start,
-                    "info",
-                )
-                continue
-            prefix = source.text("prefix") or ""
-            for key, value in held.items():
-                if prefix + key not in named:
-                    self._set(env, prefix + key, value)
-
-    def _referred(self, node: Node | None) -> Node | None:
-        """Give the value that `valueFrom` names, where the file itself holds it."""
-        reference = node.get("configMapKeyRef", "secretKeyRef") if isinstance(node, Mapping) else None
-        if not isinstance(reference, Mapping):
-            return None
-        return self.config_maps.get(reference.text("name") or "", {}).get(reference.text("key") or "")
-
-    def _set(self, env: Environment, name: str, value: Node | None) -> None:
-        if isinstance(value, Scalar):
-            self._put(env, name, value.pieces)
-        else:
-            env.put(name, "", (name,))
-
-    def _put(self, env: Environment, name: str, pieces: tuple[Piece, ...]) -> None:
-        given = compose(pieces, self.known) if self.compose else kubernetes(pieces, env)
-        unknown = tuple(dict.fromkeys(each for piece in given for each in piece.names))
-        env.put(name, "".join(piece.text for piece in given), unknown)
 
     # What else may hold a command.
 
@@ -247,20 +148,20 @@ class Manifest:
             return
         name = path[-1] if path else ""
         script = name.lower() in _SCRIPTS or name.endswith((".sh", ".bash")) or text.startswith("#!")
-        pieces = self._put_in(node)
+        pieces = self.given.put_in(node)
         self.reader.script(pieces, frame if script else replace(frame, guess=True))
 
     def _around(self, node: Mapping, around: Surroundings, path: tuple[str, ...]) -> Surroundings:
         """Add what a mapping says of the machine and of the container."""
         image = node.text("image")
         if image is not None:
-            pieces = compose((Piece(image),), self.known) if self.compose else (Piece(image),)
+            pieces = compose((Piece(image),), self.given.known) if self.given.compose else (Piece(image),)
             settled = "".join(piece.text for piece in pieces)
             around = replace(
                 around,
                 image=settled if not any(piece.names for piece in pieces) and "{{" not in settled else None,
             )
-        label = node.text("name") or (path[-1] if path and self.compose and len(path) > 1 else None)
+        label = node.text("name") or (path[-1] if path and self.given.compose and len(path) > 1 else None)
         if label and (node.get("template", "command", "args", "containers", "image") is not None):
             around = replace(around, label=label if not around.label else around.label)
         count = self._gpu_count(node)

@@ -16,7 +16,7 @@ from mlacheck.launch.file.kind import is_template, kind_of, may_be_template
 from mlacheck.launch.file.slurm import directives
 from mlacheck.launch.frame import Frame
 from mlacheck.launch.piece import Lines, Pieces, document
-from mlacheck.launch.programs import MENTIONS
+from mlacheck.launch.programs import MENTIONS, starts_program
 from mlacheck.launch.reader import Reader
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ _SETTINGS: Final = re.compile(
 # Kinds that template engines make; in prose and code their marks mean nothing.
 _RENDERED: Final = frozenset({"shell", "yaml", "json", "toml", "dockerfile"})
 _TREES: Final = frozenset({"yaml", "json", "toml"})
+_LONGEST_LINE: Final = 20_000
 
 
 def read_path(path: str, *, engine: str = "sglang", env: Mapping[str, str] | None = None) -> LaunchResult:
@@ -65,12 +66,7 @@ def read_bytes(
     if any(problem.level == "error" for problem in problems):
         level = "error" if bytes_name_entry(data) else "info"
         return LaunchResult((), tuple(replace(problem, level=level) for problem in problems), text)
-    beside = Beside(folder) if folder is not None else None
-    result = read_document(text, engine=engine, env=env, beside=beside)
-    if folder is not None:
-        from mlacheck.launch.file.config import with_configs  # few commands have one
-
-        result = with_configs(result, Path(folder))
+    result = read_document(text, engine=engine, env=env, folder=folder)
     return LaunchResult(result.commands, (*problems, *result.problems), text)
 
 
@@ -79,9 +75,18 @@ def read_document(
     *,
     engine: str = "sglang",
     env: Mapping[str, str] | None = None,
-    beside: Beside | None = None,
+    folder: str | None = None,
 ) -> LaunchResult:
-    """Read a decoded file; `beside` reads the files that it names."""
+    """Read a decoded file; with `folder`, files that it names are read from there."""
+    result = _read(text, engine, env, None if folder is None else Beside(folder))
+    if folder is None or not any(command.words for command in result.commands):
+        return result
+    from mlacheck.launch.file.config import with_configs  # few commands have one
+
+    return with_configs(result, Path(folder))
+
+
+def _read(text: Document, engine: str, env: Mapping[str, str] | None, beside: Beside | None) -> LaunchResult:
     told = any(mark in text.text for mark in MENTIONS)
     kind = kind_of(text.file or "", text.text)
     if not told and not (kind in _TREES and _SETTINGS.search(text.text)):
@@ -107,7 +112,7 @@ def read_document(
         lines,
         whole=False,
         env=env,
-        readers={one: _READERS[one] for one in ("yaml", "python")},
+        readers={one: _READERS[one] for one in ("yaml", "python", "unit")},
         beside=beside,
     )
     frame = Frame(file_kind=kind, around=directives(text.text) if kind == "shell" else Frame().around)
@@ -162,7 +167,7 @@ def _tree(reader: Reader, pieces: Pieces, frame: Frame) -> None:
         roots.extend(placed(root, pieces) for root in _documents(kind, pieces.text))
     except TreeError as error:
         broken = error
-    manifest.prepare(roots)
+    manifest.given.prepare(roots)
     for root in roots:
         manifest.read(root)
     if broken is not None:
@@ -213,10 +218,57 @@ def _markdown(reader: Reader, pieces: Pieces, frame: Frame) -> None:
         reader.script(cut, replace(frame, guess=True))
 
 
+def _listed(module: str, name: str) -> Callable[[Reader, Pieces, Frame], None]:
+    """Give a reader that is imported when it is needed."""
+
+    def read(reader: Reader, pieces: Pieces, frame: Frame) -> None:
+        import importlib  # one format's reader only
+
+        importlib.import_module(f"mlacheck.launch.file.{module}").__dict__[name](reader, pieces, frame)
+
+    return read
+
+
+def _text(reader: Reader, pieces: Pieces, frame: Frame) -> None:
+    from mlacheck.launch.file.logical import logical_lines  # only for these
+    from mlacheck.launch.file.markdown import prompts  # same
+    from mlacheck.launch.file.split import split_words  # same
+
+    for start, end in logical_lines(pieces.text):
+        line = pieces.text[start:end]
+        if not reader.mentions(line) or len(line) > _LONGEST_LINE:
+            continue
+        cut = [piece for one, other in prompts(line) for piece in pieces.cut(start + one, start + other)]
+        # A list of words in program text is no argument of its first word.
+        if starts_program(split_words(cut)):
+            reader.script(cut, replace(frame, guess=True))
+
+
+def _notebook(reader: Reader, pieces: Pieces, frame: Frame) -> None:
+    from mlacheck.launch.file.node import TreeError  # only for these
+    from mlacheck.launch.file.notebook import read_notebook  # same
+
+    try:
+        read_notebook(reader, pieces, frame)
+    except TreeError as error:
+        reader.problem(
+            error.kind,
+            f"the file cannot be read as a notebook: {error.message}",
+            "correct the file",
+            pieces.offset(min(error.offset, len(pieces.text))),
+        )
+
+
 _READERS: Final[dict[str, Callable[[Reader, Pieces, Frame], None]]] = {
     "shell": _shell,
     **dict.fromkeys(_TREES, _tree),
     "dockerfile": _dockerfile,
     "python": _python,
     "markdown": _markdown,
+    "make": _listed("make", "read_makefile"),
+    "just": _listed("just", "read_justfile"),
+    "unit": _listed("unit", "read_unit"),
+    "procfile": _listed("unit", "read_procfile"),
+    "notebook": _notebook,
+    "text": _text,
 }

@@ -51,7 +51,7 @@ def decide(node: Node, expander: Expander) -> bool | None:
 
 def decide_words(fields: Sequence[Field], there: Callable[[Sequence[Piece]], bool | None]) -> bool | None:
     """Decide the words of `test`."""
-    if len(fields) == 2 and fields[0].text in _FILE_TESTS:  # noqa: PLR2004 - operator and file
+    if len(fields) == 2 and fields[0].text in _FILE_TESTS:
         return there(fields[1].pieces)
     texts = [_text(field) for field in fields]
     if any(text is None for text in texts):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from mlacheck.launch.shell import builtin
 from mlacheck.launch.shell.condition import matches
+from mlacheck.launch.shell.heredoc import piped_into
 from mlacheck.launch.shell.world import Guard, Option, Status, Value, World, nothing, worlds
 
 if TYPE_CHECKING:
@@ -70,8 +71,11 @@ def pipeline(script: Script, node: Node, redirects: Sequence[Node], suffix: tupl
             status = script.statement(part, given, (*tail, *suffix))
 
         nested, script.nested = script.nested, script.nested or at > 0
+        into = script.into
+        if part.type in ("compound_statement", "subshell"):
+            script.into = piped_into(script, part)
         script.subshell(follow)
-        script.nested = nested
+        script.nested, script.into = nested, into
     return [(guard, done) for guard, done in status if script.state.guard <= guard] or [
         (script.state.guard, True)
     ]

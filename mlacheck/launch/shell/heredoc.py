@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import frozen
-from mlacheck.launch.piece import Field, Piece
+from mlacheck.launch.piece import Field, Piece, Pieces
 from mlacheck.launch.programs import SHELLS, basename
 from mlacheck.launch.shell.world import World, worlds
 
@@ -32,14 +32,18 @@ class Heredoc:
     readers: tuple[tuple[Field, ...], ...] = ()
     targets: tuple[str, ...] = ()
 
+    def _passes(self, fields: Sequence[Field]) -> bool:
+        return not self.readers and len(fields) > 0 and basename(fields[0].text) == "cat"
+
     def deliver(self, script: Script, fields: Sequence[Field]) -> None:
         """Read it as what its reader or its file makes of it."""
         kind = target = ""
         for words in (fields, *self.readers):
             texts = [field.text for field in words]
             kind = kind or _reader(texts)
-            if texts and basename(texts[0]) == "tee":
-                target = next((text for text in texts[1:] if not text.startswith("-")), "")
+            target = _tee(texts) or target
+        if not kind and not target and not self.targets and self._passes(fields):
+            kind = script.into
         if not kind:
             program = basename(fields[0].text) if fields else "cat"
             target = next(iter(self.targets), target)
@@ -47,6 +51,27 @@ class Heredoc:
                 kind = script.reader.kind(target, spelled(self.pieces))
         if kind:
             script.reader.generated(kind, self.pieces, script, inherits=not target)
+
+
+def _tee(texts: Sequence[str]) -> str:
+    """Give the file that `tee` or `sudo tee` writes."""
+    for at, text in enumerate(texts):
+        if basename(text) == "tee":
+            return next((one for one in texts[at + 1 :] if not one.startswith("-")), "")
+        if at == 0 and text != "sudo":
+            break
+    return ""
+
+
+def _broken(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """Make line ends of those that are written as letters for `printf` and `echo -e`."""
+    whole = Pieces(pieces)
+    found: list[Piece] = []
+    at = 0
+    for match in re.finditer(r"\\n", whole.text):
+        found.extend([*whole.cut(at, match.start()), Piece("\n")])
+        at = match.end()
+    return (*found, *whole.cut(at, len(whole.text)))
 
 
 def spelled(pieces: Sequence[Piece]) -> str:
@@ -70,6 +95,14 @@ def _reader(texts: Sequence[str]) -> str:
     if words and basename(words[0]) == "ssh" and sum(not one.startswith("-") for one in words[1:]) == 1:
         return "shell"
     return ""
+
+
+def piped_into(script: Script, node: Node) -> str:
+    """Tell what the next command of a pipeline makes of what this one prints."""
+    after = node.next_named_sibling
+    if after is None or after.type != "command":
+        return ""
+    return _reader([field.text for field in script.expander(World(script.state.guard)).words(_words(after))])
 
 
 def heredocs_here(script: Script, redirects: Sequence[Node]) -> list[tuple[Guard, list[Heredoc]]]:
@@ -141,14 +174,20 @@ def printed(script: Script, node: Node, fields: Sequence[Field]) -> None:
         if after is not None and after.type == "command":
             texts = [field.text for field in script.expander(world).words(_words(after))]
             kind = _reader(texts)
-            if texts and basename(texts[0]) == "tee":
-                target = next((text for text in texts[1:] if not text.startswith("-")), "")
+            target = _tee(texts)
+    else:
+        kind = script.into
     words = [field for field in fields[1:] if field.text not in ("-e", "-n", "-ne", "-en", "--")]
-    if words and basename(fields[0].text) == "printf" and "%s" in words[0].text:
+    between = " "
+    formats = basename(fields[0].text) == "printf"
+    if words and formats and "%s" in words[0].text:
+        between = "\n" if words[0].text.endswith("\\n") else " "
         words = words[1:]
+    elif formats or fields[1].text in ("-e", "-ne", "-en"):
+        words = [field._replace(pieces=_broken(field.pieces)) for field in words]
     pieces: list[Piece] = []
     for index, field in enumerate(words):
-        pieces.extend([Piece(" ")] if index else [])
+        pieces.extend([Piece(between)] if index else [])
         pieces.extend(field.pieces)
     if target:
         kind = script.reader.kind(target, spelled(pieces))

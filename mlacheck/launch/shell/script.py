@@ -42,6 +42,7 @@ class Script:
     ) -> None:
         self.reader, self.syntax, self.state, self.frame = reader, syntax, state, frame
         self.nested = nested  # in a branch, loop, function or subshell
+        self.into = ""  # what the text makes of it that a compound statement prints into
         self.sourced = sourced  # a file that another one reads
         self.setup: list[tuple[tuple[str, ...], bool]] = []
         self.launched = False
@@ -292,7 +293,7 @@ class Script:
 
     def point(self, node: Node, shown: str = "") -> int:
         """Give the number of a branching; the same question about the same values is the same branching."""
-        text = shown or " ".join(self.syntax.source(node).split())
+        text = shown or " ".join(self.syntax.pieces.spelled(*self.syntax.span(node)).split())
         held = tuple(
             (name, self.state.variables.get(name))
             for name in dict.fromkeys(re.findall(r"[A-Za-z_][A-Za-z0-9_]*", text))

@@ -54,7 +54,7 @@ def source(script: Script, node: Node, fields: Sequence[Field]) -> None:
     """Follow the statements of a file in the shell that reads it."""
     reader = script.reader
     script.keep(node, always=True)
-    if len(fields) < 2:  # noqa: PLR2004 - the program and the file
+    if len(fields) < 2:
         return
     name = path_of(fields[1].pieces)
     told = fields[1].raw.strip("\"'") or fields[1].text
@@ -82,14 +82,12 @@ def _run(script: Script, path: str, text: str, fields: Sequence[Field]) -> bool:
     if path in reader.sourcing or len(reader.sourcing) >= _DEEPEST:
         return path in reader.sourcing  # a file that reads itself sets nothing more
     # What it sets is found where it is read.
-    syntax = reader.kept(
-        path, lambda: Syntax(Pieces([Piece(text, fields[0].place)])), fields[0].place
-    )
+    syntax = reader.kept(path, lambda: Syntax(Pieces([Piece(text, fields[0].place)])), fields[0].place)
     if syntax.problem() is not None:
         return False
     reader.sourcing.append(path)
     words, ended = state.words, state.ended
-    if len(fields) > 2:  # noqa: PLR2004 - words after the file
+    if len(fields) > 2:
         state.words = tuple(fields[2:])
     inner = type(script)(reader, syntax, state, script.frame, nested=True, sourced=True)
     inner.run()

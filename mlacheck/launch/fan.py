@@ -1,0 +1,44 @@
+"""`xargs` and `parallel`: one command line run for many inputs, which the text does not hold."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from mlacheck.launch.piece import Field, Piece, Pieces
+from mlacheck.launch.programs import basename
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_FANS: Final = frozenset({"xargs", "parallel"})
+_BEFORE: Final = frozenset({"sudo", "env", "nohup", "time", "exec"})
+_INPUTS: Final = re.compile(r"::::?\+?")
+_PLACE: Final = re.compile(r"\{(?:[0-9]*(?:/|//|/\.|\.)?|[#%])\}")
+
+
+def fanned(fields: Sequence[Field]) -> tuple[list[Field], str]:
+    """Give the words without the inputs, places for inputs open; also what adds words at the end, or ""."""
+    at = next((at for at, one in enumerate(fields) if basename(one.text) not in _BEFORE), 0)
+    name = basename(fields[at].text) if fields else ""
+    if name not in _FANS:
+        return list(fields), ""
+    words = [one.text for one in fields]
+    stop = next((index for index, word in enumerate(words) if _INPUTS.fullmatch(word)), len(words))
+    kept = [_opened(one, name) for one in fields[:stop]]
+    placed = any(one.unknown for one in kept) or any(re.match(r"-[IiJ]", word) for word in words[at:stop])
+    return kept, "" if placed else name
+
+
+def _opened(field: Field, name: str) -> Field:
+    if not _PLACE.search(field.text):
+        return field
+    whole = Pieces(field.pieces)
+    pieces: list[Piece] = []
+    at = 0
+    for match in _PLACE.finditer(whole.text):
+        pieces.extend(whole.cut(at, match.start()))
+        pieces.append(Piece(match.group(), whole.offset(match.start()), names=(f"what {name} puts in",)))
+        at = match.end()
+    pieces.extend(whole.cut(at, len(whole.text)))
+    return field._replace(pieces=tuple(pieces), start=-1, end=-1)
