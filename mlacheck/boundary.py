@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mlacheck.probes.engine import ENGINES
 from mlacheck.ruleset.guards import concerning
 
 if TYPE_CHECKING:
@@ -46,5 +47,6 @@ def _unmodelled(
         named = [f"{flags[name]} {by_argument[name]}" for name in most[:_MOST_FLAGS]]
         more = f" and {len(most) - _MOST_FLAGS} more flags" if len(most) > _MOST_FLAGS else ""
         by = f" ({', '.join(named)}{more})" if named else ""
-        command = f"mlacheck rules coverage --engine-version {program.version} --flag FLAG"
+        engine = "" if program.engine == ENGINES[0] else f"--engine {program.engine} "
+        command = f"mlacheck rules coverage {engine}--engine-version {program.version} --flag FLAG"
         yield f"{total} start-up guards that no rule models{by}: {command}"

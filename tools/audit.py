@@ -1,6 +1,6 @@
 """Compare the rules with an engine's unzipped wheel, and say what drifted.
 
-    python tools/audit.py WHEEL_DIR --engine-version V [--python PYTHON --path DIR]
+    python tools/audit.py WHEEL_DIR --engine-version V [--engine ENGINE] [--python PYTHON --path DIR]
 
 gone       a rule in whose range V is names a file, a function or a message that V does not have
 new        a start-up guard that the version before V does not have, that reads an argument and no rule names
@@ -23,31 +23,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from engine_guards import guards_of
-from engine_source import Source
-from extract_flags import extract as extract_flags
-from extract_flags import read_minimums, read_pins, read_wheel
+import extract_flags
+import extract_vllm_flags
+from engine_guards import bounds_of, guards_of
 from extract_guards import extract as extract_guards
-from extract_guards import inventory_of
+from extract_guards import fold, source_of
 from packaging.version import Version
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from mlacheck.data import rules_root
-from mlacheck.probes.engine import recorded_versions
-from mlacheck.ruleset.guards import guards_in, modelled
+from mlacheck.probes.engine import ENGINES, recorded_versions
+from mlacheck.ruleset.guards import guards, guards_in, modelled
 from mlacheck.ruleset.load import build_program, ruleset
 from mlacheck.ruleset.wording import says
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from engine_source import Unit
+    from engine_source import Source, Unit
 
     from mlacheck.ruleset.guards import Guard
     from mlacheck.ruleset.program import Step
 
 _ORDER: Final = ("gone", "flags", "pins", "new", "changed")
+# What records an engine's options.
+RECORDERS: Final[dict[str, Any]] = {"sglang": extract_flags, "vllm": extract_vllm_flags}
 _OPTION: Final = ("flags", "action", "type", "choices", "nargs", "default", "const", "required", "message")
 
 
@@ -74,14 +75,20 @@ def gone(steps: Iterable[Step], source: Source) -> Iterator[Drift]:
         if module is None:
             yield Drift("gone", name, f"no file {file}")
             continue
-        units = []
+        units: list[Unit] = []
+        bounds: list[str] = []
         for one in symbol.split(", "):
             inside = [unit for at, unit in module.units.items() if not one or f".{one}." in f".{at}."]
             units.extend(inside)
+            bounds.extend(guard.says for guard in bounds_of(module) if f".{one}." in f".{guard.symbol}.")
             if not inside and one not in module.bases and not _assigned(module.tree, one):
                 yield Drift("gone", name, f"{file} has no {one}")
-        if step.kind == "find" and step.engine_says and not step.crash and units:
-            lost = [text for text in step.engine_says if not _said(text, units, module.tree)]
+        if step.kind == "find" and step.engine_says and not step.crash and (units or bounds):
+            lost = [
+                text
+                for text in step.engine_says
+                if not any(says(text, bound) for bound in bounds) and not _said(text, units, module.tree)
+            ]
             # Where the words changed, a rule has those of each version.
             if len(lost) == len(step.engine_says):
                 yield Drift("gone", name, f"{step.source} does not say {' or '.join(map(repr, lost))}")
@@ -153,31 +160,30 @@ def pins(now: Mapping[str, Any], recorded: Mapping[str, Any], *, wrong: bool) ->
 def audit(
     wheel: Path,
     version: str,
+    engine: str,
     python: str | None = None,
     paths: Sequence[str] = (),
     preload: Sequence[str] = (),
     kinds: Sequence[str] = _ORDER,
 ) -> list[Drift]:
     """Compare the rules with one wheel."""
-    source = Source(wheel)
-    steps = build_program(ruleset("sglang"), version).steps
+    source = source_of(wheel, engine)
+    steps = build_program(ruleset(engine), version).steps
     found = list(gone(steps, source))
-    recorded = recorded_versions("sglang")
+    recorded = recorded_versions(engine)
     earlier = [one for one in recorded if Version(one) < Version(version)]
     if earlier and {"new", "changed"} & set(kinds):  # these have to read every file
-        now = list(guards_in(inventory_of(extract_guards(source, version)), version))
-        found.extend(drifted(steps, now, list(guards_in(inventory_of(), earlier[-1]))))
+        now = list(guards_in(fold(engine, {}, extract_guards(source, version)), version))
+        found.extend(drifted(steps, now, guards(engine, earlier[-1])))
     if {"flags", "pins"} & set(kinds):
         own = version in recorded
-        file = rules_root() / "sglang" / "flags" / f"{version if own else earlier[-1]}.json"
+        file = rules_root() / engine / "flags" / f"{version if own else earlier[-1]}.json"
         options = json.loads(file.read_text(encoding="utf-8"))
-        read = read_wheel(wheel)
-        pinned, _ = read_pins(read.requirements)
-        gates = wheel / "sglang" / "srt" / "entrypoints" / "engine.py"
-        minimums = read_minimums(gates.read_text(encoding="utf-8"))
-        found.extend(pins({"pins": pinned, "minimums": minimums}, options, wrong=own))
+        read = extract_flags.read_wheel(wheel, engine)
+        found.extend(pins(RECORDERS[engine].needs(read), options, wrong=own))
         if python is not None:
-            found.extend(flags(extract_flags(read, python, paths, preload), options, wrong=own))
+            now_has = RECORDERS[engine].extract(read, python, paths, preload)
+            found.extend(flags(now_has, options, wrong=own))
     return sorted((one for one in found if one.kind in kinds), key=lambda one: _ORDER.index(one.kind))
 
 
@@ -188,13 +194,16 @@ def main() -> int:
     )
     parser.add_argument("wheel", type=Path, metavar="WHEEL_DIR")
     parser.add_argument("--engine-version", required=True, metavar="V")
+    parser.add_argument("--engine", choices=ENGINES, default=ENGINES[0])
     parser.add_argument("--python", help="interpreter with the engine's dependencies")
     parser.add_argument("--path", action="append", default=[], help="folder to import from, after the wheel")
     parser.add_argument("--preload", action="append", default=[], help="shared library to map first")
     parser.add_argument("--kind", action="append", choices=_ORDER, help="show only these")
     given = parser.parse_args()
     kinds = given.kind or _ORDER
-    found = audit(given.wheel, given.engine_version, given.python, given.path, given.preload, kinds)
+    found = audit(
+        given.wheel, given.engine_version, given.engine, given.python, given.path, given.preload, kinds
+    )
     for one in found:
         print(f"{one.kind:8} {one.place}: {one.detail}")
     counts = ", ".join(f"{sum(one.kind == kind for one in found)} {kind}" for kind in _ORDER if kind in kinds)

@@ -13,10 +13,17 @@ from engine_source import Function, inside, last
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from engine_source import Unit
+    from engine_source import Module, Unit
 
 # Raised to steer the caller, not to refuse a launch.
 _CONTROL: Final = frozenset({"StopIteration", "StopAsyncIteration", "AttributeError", "GeneratorExit"})
+# Bounds of a field, in the words with which pydantic refuses what lies beyond.
+_BOUNDS: Final = {
+    "ge": "greater than or equal to",
+    "gt": "greater than",
+    "le": "less than or equal to",
+    "lt": "less than",
+}
 _EXITS: Final = frozenset({"exit", "_exit"})
 # Longest part of a message that is kept: enough to recognise it.
 SAID: Final = 140
@@ -48,6 +55,36 @@ def guards_of(unit: Unit) -> list[Guard]:
     if all(isinstance(one, ast.Pass) or _is_abstract(one) for one in body):
         return []
     return [Guard(unit.file, unit.symbol, *rest) for rest in _Walk(unit.node).found()]
+
+
+def bounds_of(module: Module) -> list[Guard]:
+    """List the bounds that fields of config classes declare, which pydantic compares values with."""
+    found = []
+    for symbol, declared in module.fields.items():
+        calls = (one for one in ast.walk(declared) if isinstance(one, ast.Call) and last(one.func) == "Field")
+        for keyword in (one for call in calls for one in call.keywords):
+            if keyword.arg in _BOUNDS:
+                condition = f"{symbol} {keyword.arg} {ast.unparse(keyword.value)}"
+                words = f"Input should be {_BOUNDS[keyword.arg]} {ast.unparse(keyword.value)}"
+                name = symbol.rpartition(".")[2]
+                found.append(
+                    Guard(
+                        module.file,
+                        symbol,
+                        "ValidationError",
+                        words,
+                        (name,),
+                        (),
+                        _digest(condition),
+                        declared.lineno,
+                        condition,
+                    )
+                )
+    return found
+
+
+def _digest(condition: str) -> str:
+    return hashlib.sha256(condition.encode()).hexdigest()[:6]
 
 
 def _is_abstract(node: ast.stmt) -> bool:
@@ -134,9 +171,8 @@ class _Walk:
         condition = " and ".join(one if isinstance(one, str) else f"({ast.unparse(one)})" for one in path)
         condition = re.sub(r"\b(self|server_args|cfg|args|view)\.", "", condition)
         names = sorted(self._names(tests))
-        digest = hashlib.sha256(condition.encode()).hexdigest()[:6]
         words = re.sub(r"\s+", " ", self._template(said)).strip()
-        return kind, words[:SAID], tuple(names), tuple(needs), digest, line, condition
+        return kind, words[:SAID], tuple(names), tuple(needs), _digest(condition), line, condition
 
     def _names(self, expressions: Iterable[ast.expr]) -> set[str]:
         names: set[str] = set()

@@ -33,6 +33,7 @@ class Module:
     tree: ast.Module
     units: dict[str, Unit] = field(default_factory=dict)
     bases: dict[str, list[str]] = field(default_factory=dict)
+    fields: dict[str, ast.AnnAssign] = field(default_factory=dict)  # Class.field -> its declaration
     imports: dict[str, tuple[str, str]] = field(default_factory=dict)  # name -> (module file, name there)
 
     @cached_property
@@ -45,11 +46,15 @@ class Module:
 
 
 class Source:
-    """An unzipped wheel; files are parsed when they are first asked for."""
+    """An unzipped wheel; files are parsed when they are first asked for.
 
-    def __init__(self, root: Path, package: str = "sglang") -> None:
-        self.root = root / package
+    Rules name files from the package's folder or, with `whole`, from the wheel's, which holds that folder.
+    """
+
+    def __init__(self, wheel: Path, package: str = "sglang", *, whole: bool = False) -> None:
+        self.root = wheel if whole else wheel / package
         self.package = package
+        self._prefix = f"{package}/" if whole else ""
         self._modules: dict[str, Module | None] = {}
 
     def files(self, pattern: str) -> list[str]:
@@ -68,11 +73,24 @@ class Source:
         module = Module(file, ast.parse(path.read_text(encoding="utf-8")))
         self._units(module, module.tree.body, "", None)
         for node in ast.walk(module.tree):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{self.package}."):
-                base = (node.module or "").removeprefix(f"{self.package}.").replace(".", "/")
+            base = self._imported(file, node) if isinstance(node, ast.ImportFrom) else None
+            if isinstance(node, ast.ImportFrom) and base is not None:
                 for alias in node.names:
                     module.imports[alias.asname or alias.name] = (base, alias.name)
         return module
+
+    def _imported(self, file: str, node: ast.ImportFrom) -> str | None:
+        """Give the file, without its ending, that an import is from; None outside the package."""
+        path = (node.module or "").replace(".", "/")
+        if node.level:
+            folder = file.split("/")[: -node.level]
+            return "/".join([*folder, path] if path else folder)
+        inner = path.removeprefix(f"{self.package}/")
+        return None if inner == path else self._prefix + inner
+
+    def file_of(self, module: str) -> str:
+        """Name the file of a module of the package, by its dotted path."""
+        return self._prefix + module.replace(".", "/").removeprefix(f"{self.package}/") + ".py"
 
     def _units(self, module: Module, body: Sequence[ast.stmt], prefix: str, owner: str | None) -> None:
         for node in body:
@@ -82,6 +100,9 @@ class Source:
                 self._units(module, node.body, f"{symbol}.", owner)
             elif isinstance(node, ast.ClassDef):
                 module.bases[node.name] = [last(base) for base in node.bases]
+                for one in node.body:
+                    if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
+                        module.fields[f"{prefix}{node.name}.{one.target.id}"] = one
                 self._units(module, node.body, f"{prefix}{node.name}.", node.name)
             elif isinstance(node, ast.If | ast.Try | ast.With | ast.For):
                 for part in ("body", "orelse", "finalbody"):

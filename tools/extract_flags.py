@@ -407,6 +407,13 @@ def child(preload: Sequence[str]) -> dict[str, Any]:
 # --- the tool ---
 
 
+def needs(wheel: Wheel) -> dict[str, Any]:
+    """Give what a wheel pins, and the versions that its start-up demands."""
+    pins, ranges = read_pins(wheel.requirements)
+    gates = wheel.folder / "sglang" / "srt" / "entrypoints" / "engine.py"
+    return {"pins": pins, "ranges": ranges, "minimums": read_minimums(gates.read_text(encoding="utf-8"))}
+
+
 def extract(wheel: Wheel, python: str, paths: Sequence[str], preload: Sequence[str]) -> dict[str, Any]:
     """Run the child and put the record of one version together."""
     request = {"child": {"preload": [*preload]}}
@@ -422,11 +429,8 @@ def extract(wheel: Wheel, python: str, paths: Sequence[str], preload: Sequence[s
     if done.returncode:
         raise ExtractError(f"{wheel.version}: {done.stderr.strip()[-3000:]}")
     found = json.loads(done.stdout.rpartition("\n")[2])
-    gates = wheel.folder / "sglang/srt/entrypoints/engine.py"
-    pins, ranges = read_pins(wheel.requirements)
     head = {"engine": "sglang", "version": wheel.version, "prog": found.pop("prog")}
-    minimums = read_minimums(gates.read_text(encoding="utf-8"))
-    return {**head, "pins": pins, "ranges": ranges, "minimums": minimums, **found}
+    return {**head, **needs(wheel), **found}
 
 
 def render(record: dict[str, Any]) -> str:

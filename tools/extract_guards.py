@@ -1,8 +1,8 @@
-"""Record the places where an engine version can refuse a launch: rules/sglang/guards/inventory.json.
+"""Record the places where an engine version can refuse a launch: rules/ENGINE/guards/inventory.json.
 
-    python tools/extract_guards.py WHEEL_DIR --engine-version V
+    python tools/extract_guards.py WHEEL_DIR --engine-version V [--engine ENGINE]
 
-WHEEL_DIR is an unzipped sglang wheel. What counts as start-up stands in rules/sglang/guards/areas.yaml; the
+WHEEL_DIR is an unzipped wheel. What counts as start-up stands in areas.yaml beside the inventory; the
 guards are found by static analysis, nothing of the engine runs. The inventory holds all recorded versions:
 this one is folded in, or replaced. One guard a line, under its file and function:
 
@@ -18,15 +18,17 @@ versions   "first-last" recorded versions, each with a digest of these condition
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import re
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import yaml
-from engine_guards import guards_of
+from engine_guards import bounds_of, guards_of
 from engine_source import Source
 from packaging.version import Version
 
@@ -34,24 +36,40 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from mlacheck.data import rules_root
 from mlacheck.finding import START_UP_PHASES
-from mlacheck.probes.engine import recorded_versions
+from mlacheck.probes.engine import ENGINES, recorded_versions
 from mlacheck.ruleset.guards import digest_at
 from mlacheck.ruleset.load import build_program, ruleset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from engine_source import Unit
+    from engine_guards import Guard
+    from engine_source import Module, Unit
 
 _ELSEWHERE: Final = "elsewhere"
-FOLDER: Final = rules_root() / "sglang" / "guards"
-AREAS: Final[dict[str, Any]] = yaml.safe_load((FOLDER / "areas.yaml").read_text(encoding="utf-8"))
+
+
+@cache
+def settings(engine: str) -> dict[str, Any]:
+    """Read what counts as start-up."""
+    text = (folder(engine) / "areas.yaml").read_text(encoding="utf-8")
+    return cast("dict[str, Any]", yaml.safe_load(text))
+
+
+def folder(engine: str) -> Path:
+    """Give the folder of an engine's inventory."""
+    return rules_root() / engine / "guards"
+
+
+def source_of(wheel: Path, engine: str) -> Source:
+    """Open an unzipped wheel of an engine."""
+    return Source(wheel, engine, whole=settings(engine)["paths"] == "wheel")
 
 
 def areas_of(source: Source) -> dict[str, dict[str, Any]]:
     """Give each file's area; the first whose globs hold it."""
     found: dict[str, dict[str, Any]] = {}
-    for area in AREAS["areas"]:
+    for area in settings(source.package)["areas"]:
         for pattern in area["files"]:
             for file in source.files(pattern):
                 found.setdefault(file, area)
@@ -66,58 +84,81 @@ def start_up(source: Source, areas: dict[str, dict[str, Any]]) -> dict[tuple[str
         module = source.module(file)
         units = module.units.values() if module else ()
         roots.extend(unit for unit in units if pattern.search(f"{file}::{unit.symbol}"))
-    reached = source.reach(roots, re.compile(AREAS["requests"]))
+    reached = source.reach(roots, re.compile(settings(source.package)["requests"]))
     return {name: unit for name, unit in sorted(reached.items()) if name[0] in areas}
 
 
-def known_names(version: str) -> tuple[set[str], set[str]]:
-    """Give the arguments of a version, and the config keys and other facts that rules read."""
-    recorded = recorded_versions("sglang")
+def known_names(engine: str, version: str) -> tuple[dict[str, str], set[str]]:
+    """Give the names that mean an argument of a version, and config keys and other facts that rules read."""
+    recorded, areas = recorded_versions(engine), settings(engine)
     near = version if version in recorded else recorded[-1]
-    flags = json.loads((rules_root() / "sglang" / "flags" / f"{near}.json").read_text(encoding="utf-8"))
-    dests = {option["dest"] for option in flags["options"]} - set(AREAS["generic"])
-    facts = set(AREAS["facts"])
-    for path in sorted((rules_root() / "sglang").glob("*.yaml")):
+    flags = json.loads((rules_root() / engine / "flags" / f"{near}.json").read_text(encoding="utf-8"))
+    dests = {option["dest"]: option["dest"] for option in flags["options"]}
+    dests |= {name: dest for name, dest in areas.get("names", {}).items() if dest in dests}
+    dests = {name: dest for name, dest in dests.items() if name not in areas["generic"]}
+    facts = set(areas["facts"])
+    for path in sorted((rules_root() / engine).glob("*.yaml")):
         for fact in (yaml.safe_load(path.read_text(encoding="utf-8")).get("facts") or {}).values():
             facts.update(key.rpartition(".")[2] for key in fact.get("config") or ())
-    return dests, facts - dests
+    return dests, facts - dests.keys()
 
 
 def backends(source: Source) -> dict[str, list[str]]:
-    """Give each attention file the backend names whose factory leads to it."""
+    """Give each attention file the backend names whose factory or class leads to it."""
     found: dict[str, set[str]] = {}
-    for file in source.files("srt/layers/attention/**"):
-        module = source.module(file)
-        for unit in module.units.values() if module else ():
-            for decorator in unit.node.decorator_list:
-                call = cast("Any", decorator)
-                if (
-                    getattr(getattr(call, "func", None), "id", "") == "register_attention_backend"
-                    and call.args
-                ):
-                    name = str(getattr(call.args[0], "value", ""))
-                    for reached, _ in source.reach([unit], re.compile(AREAS["requests"])):
-                        found.setdefault(reached, set()).add(name)
+    how = settings(source.package)["backends"]
+    requests = re.compile(settings(source.package)["requests"])
+    for name, roots in _made(source, how) if "decorator" in how else _listed(source, how):
+        for reached, _ in source.reach(roots, requests):
+            found.setdefault(reached, set()).add(name)
     every = max((len(names) for names in found.values()), default=0)
     # What every factory leads to belongs to none of them.
     return {file: sorted(names) for file, names in found.items() if len(names) < every}
 
 
-def named_by_rules(version: str) -> dict[str, set[str]]:
+def _made(source: Source, how: dict[str, str]) -> Iterator[tuple[str, list[Unit]]]:
+    """Give the functions that a decorator registers under a name."""
+    for file in source.files(how["files"]):
+        module = source.module(file)
+        for unit in module.units.values() if module else ():
+            for decorator in unit.node.decorator_list:
+                call = cast("Any", decorator)
+                if getattr(getattr(call, "func", None), "id", "") == how["decorator"] and call.args:
+                    yield str(getattr(call.args[0], "value", "")), [unit]
+
+
+def _listed(source: Source, how: dict[str, str]) -> Iterator[tuple[str, list[Unit]]]:
+    """Give the functions of the files whose classes a list names by their path, under its names."""
+    file, _, owner = how["list"].partition("::")
+    module = source.module(file)
+    body = (
+        [node.body for node in module.tree.body if isinstance(node, ast.ClassDef) and node.name == owner]
+        if module
+        else []
+    )
+    for node in (one for part in body for one in part):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value:
+            inside = source.file_of(str(node.value.value).rpartition(".")[0])
+            named = source.module(inside)
+            if named is not None:
+                yield getattr(node.targets[0], "id", ""), list(named.units.values())
+
+
+def named_by_rules(engine: str, version: str) -> dict[str, set[str]]:
     """Give the functions that rules name as the place of a start-up guard, by file."""
     found: dict[str, set[str]] = {}
-    for step in build_program(ruleset("sglang"), version).steps:
+    for step in build_program(ruleset(engine), version).steps:
         if step.kind == "find" and step.phase in START_UP_PHASES:
             file, _, symbols = step.source.partition("::")
             found.setdefault(file, set()).update(symbols.split(", "))
     return found
 
 
-def gated(guard: str, names: list[str]) -> list[str]:
+def gated(engine: str, guard: str, names: list[str]) -> list[str]:
     """Add what a guard's place and words say it needs beside the conditions in its function."""
     needs = {name[:-1] for name in names if name.endswith("!")}
     about: list[str] = []
-    for gate in AREAS["gates"]:
+    for gate in settings(engine)["gates"]:
         if re.search(gate["guards"], guard):
             needs.update(gate.get("needs", ()))
             about = gate.get("about", about)
@@ -127,23 +168,28 @@ def gated(guard: str, names: list[str]) -> list[str]:
 
 def extract(source: Source, version: str) -> dict[str, Any]:
     """Make the inventory of one version alone."""
+    engine = source.package
     areas = areas_of(source)
-    dests, facts = known_names(version)
+    dests, facts = known_names(engine, version)
     served = backends(source)
-    outside = [(re.compile(one["guards"]), one["why"]) for one in AREAS["outside"]]
-    rules = named_by_rules(version)
+    outside = [(re.compile(one["guards"]), one["why"]) for one in settings(engine)["outside"]]
+    rules = named_by_rules(engine, version)
     reached = start_up(source, areas)
     files: dict[str, Any] = {}
     left_out: Counter[str] = Counter()
     for file in sorted({*areas, *rules}):
         module = source.module(file)
         area = areas.get(file, {"area": _ELSEWHERE, "phase": "backend-init"})
-        for symbol, unit in sorted(module.units.items()) if module else ():
+        if module is None:
+            continue
+        for symbol, guards in _guards(module):
             ruled = any(not one or f".{one}." in f".{symbol}." for one in rules.get(file, ()))
-            for guard in guards_of(unit):
-                named = [name for name in guard.reads if name in dests]
+            for guard in guards:
+                named = sorted({dests[name] for name in guard.reads if name in dests})
+                needed = {dests[name] for name in guard.needs if name in dests}
                 why = next((w for one, w in outside if one.search(f"{file}::{symbol}::{guard.says}")), None)
-                if (file, symbol) not in reached:
+                # What a class declares holds whenever one is made.
+                if (file, symbol) not in reached and symbol in module.units:
                     why = why or "runs for a request or a batch, or nothing that start-up runs leads to it"
                 elif not named and area["phase"] == "backend-init" and not facts & set(guard.reads):
                     why = why or "reads no argument of a line and no fact of a model or GPU"
@@ -153,22 +199,22 @@ def extract(source: Source, version: str) -> dict[str, Any]:
                 entry = files.setdefault(file, {"area": area["area"]})
                 if area.get("by") == "backend" and file in served:
                     entry["backends"] = served[file]
-                names = [f"{name}!" if name in guard.needs else name for name in named]
-                names = gated(f"{file}::{symbol}::{guard.says}", names)
+                names = [f"{name}!" if name in needed else name for name in named]
+                names = gated(engine, f"{file}::{symbol}::{guard.says}", names)
                 rows = entry.setdefault("guards", {}).setdefault(symbol, [])
                 rows.append([guard.kind, guard.says, names, f"{version} {guard.digest}"])
     return {"versions": [version], "files": files, "left_out": {version: dict(sorted(left_out.items()))}}
 
 
-def inventory_of(alone: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Give one version's inventory as it would be recorded, or the recorded one."""
-    if alone is not None:
-        return fold({}, alone)
-    recorded: dict[str, Any] = json.loads((FOLDER / "inventory.json").read_text(encoding="utf-8"))
-    return recorded
+def _guards(module: Module) -> Iterator[tuple[str, list[Guard]]]:
+    """Give the guards of each function and of each field of a class."""
+    found = {symbol: guards_of(unit) for symbol, unit in module.units.items()}
+    for guard in bounds_of(module):
+        found.setdefault(guard.symbol, []).append(guard)
+    yield from sorted(found.items())
 
 
-def fold(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+def fold(engine: str, old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """Put one version's inventory into that of the others, in the place of what was recorded of it."""
     (version,) = new["versions"]
     versions = sorted({*old.get("versions", ()), version}, key=Version)
@@ -200,7 +246,9 @@ def fold(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
             spans = list(_spans({one: digest for one, (digest, _) in seen.items()}, versions))
             entry["guards"].setdefault(symbol, []).append([kind, words, names, *spans])
     left_out = {**old.get("left_out", {}), **new["left_out"]}
-    phases = {area["area"]: area["phase"] for area in AREAS["areas"]} | {_ELSEWHERE: "backend-init"}
+    phases = {area["area"]: area["phase"] for area in settings(engine)["areas"]} | {
+        _ELSEWHERE: "backend-init"
+    }
     return {"versions": versions, "areas": phases, "left_out": left_out, "files": files}
 
 
@@ -244,13 +292,16 @@ def main() -> int:
     )
     parser.add_argument("wheel", type=Path, metavar="WHEEL_DIR")
     parser.add_argument("--engine-version", required=True, metavar="V")
-    parser.add_argument("--out", type=Path, default=FOLDER / "inventory.json")
+    parser.add_argument("--engine", choices=ENGINES, default=ENGINES[0])
+    parser.add_argument("--out", type=Path, help="another file than the engine's inventory")
     given = parser.parse_args()
-    old = json.loads(given.out.read_text(encoding="utf-8")) if given.out.exists() else {}
-    data = fold(old, extract(Source(given.wheel), given.engine_version))
-    given.out.write_text(write(data), encoding="utf-8")
+    out = given.out or folder(given.engine) / "inventory.json"
+    old = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
+    alone = extract(source_of(given.wheel, given.engine), given.engine_version)
+    data = fold(given.engine, old, alone)
+    out.write_text(write(data), encoding="utf-8")
     number = sum(len(rows) for entry in data["files"].values() for rows in entry["guards"].values())
-    print(f"{given.out.name}: {number} guards of {len(data['versions'])} versions")
+    print(f"{out}: {number} guards of {len(data['versions'])} versions")
     return 0
 
 

@@ -230,7 +230,18 @@ def _plain_default(action: argparse.Action) -> argparse.Action:
     return action
 
 
-def extract(wheel: common.Wheel, python: str, paths: Sequence[str]) -> dict[str, Any]:
+def needs(wheel: common.Wheel) -> dict[str, Any]:
+    """Give what a wheel pins; its start-up asks for no least versions of its own."""
+    pins, ranges = common.read_pins(wheel.requirements)
+    return {"pins": pins, "ranges": ranges, "minimums": {}}
+
+
+def extract(
+    wheel: common.Wheel,
+    python: str,
+    paths: Sequence[str],
+    _: Sequence[str] = (),  # libraries to map first, which the sister tool takes
+) -> dict[str, Any]:
     """Run the child and put the record of one version together."""
     env = {
         **os.environ,
@@ -245,10 +256,9 @@ def extract(wheel: common.Wheel, python: str, paths: Sequence[str]) -> dict[str,
     if done.returncode:
         raise common.ExtractError(f"{wheel.version}: {done.stderr.strip()[-3000:]}")
     found = json.loads(done.stdout.rpartition("\n")[2])
-    pins, ranges = common.read_pins(wheel.requirements)
     head = {"engine": "vllm", "version": wheel.version, "prog": found.pop("prog")}
     rewrites = ["dashes", "dotted", "optimization-level"]
-    return {**head, "rewrites": rewrites, "pins": pins, "ranges": ranges, "minimums": {}, **found}
+    return {**head, "rewrites": rewrites, **needs(wheel), **found}
 
 
 def main() -> int:

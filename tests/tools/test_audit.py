@@ -139,7 +139,7 @@ def test_a_small_wheel_of_a_new_version_is_compared_with_the_rules(tmp_path):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    found = audit.audit(tmp_path, "9.9.9")
+    found = audit.audit(tmp_path, "9.9.9", "sglang")
     told = {kind: [one for one in found if one.kind == kind] for kind in ("gone", "pins", "new")}
     assert any("no file srt/arg_groups" in one.detail for one in told["gone"])
     assert all(one.wrong for one in told["gone"])
@@ -149,4 +149,32 @@ def test_a_small_wheel_of_a_new_version_is_compared_with_the_rules(tmp_path):
     (new,) = told["new"]
     assert new.place == "srt/server_args.py::ServerArgs.check_server_args::a-guard-that-no-version-had"
     assert "reads dcp_size" in new.detail
-    assert not [one for one in audit.audit(tmp_path, "9.9.9", kinds=["pins"]) if one.kind != "pins"]
+    assert not [one for one in audit.audit(tmp_path, "9.9.9", "sglang", kinds=["pins"]) if one.kind != "pins"]
+
+
+VLLM = {
+    "vllm-9.9.9.dist-info/METADATA": "Version: 9.9.9\nRequires-Dist: flashinfer-python==9.9\n\nwords",
+    "vllm/config/parallel.py": """
+class ParallelConfig:
+    tensor_parallel_size: int = Field(default=1, ge=1)
+
+    def _validate_parallel_config(self):
+        if self.tensor_parallel_size % self.decode_context_parallel_size:
+            raise ValueError("a guard that no version had")
+""",
+}
+
+
+def test_a_wheel_of_another_engine_is_compared_with_its_rules(tmp_path):
+    for name, text in VLLM.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    found = audit.audit(tmp_path, "9.9.9", "vllm")
+    gone = {one.place: one.detail for one in found if one.kind == "gone"}
+    assert "no file vllm/config/model.py" in gone.values()
+    assert "does not say" in gone["MLV006"]  # its function stands, its words do not
+    assert "MLV004" not in gone  # pydantic says it of the declared bound
+    assert "flashinfer-python" in {one.place for one in found if one.kind == "pins"}
+    (new,) = (one for one in found if one.kind == "new")
+    assert new.place.endswith("::ParallelConfig._validate_parallel_config::a-guard-that-no-version-had")
