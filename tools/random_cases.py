@@ -30,7 +30,12 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parent.parent
 MODELS: Final = ROOT / "tests" / "conformance" / "models"
 FILES: Final = {"sglang": "random_cases.yaml", "vllm": "random_cases_vllm.yaml"}
+MODES: Final = ("groups", "line", "sweep", "grid")
 _ODD_INTS: Final = (0, -1, -8, 2**31, 10**12)
+_NUMBERS: Final = {
+    "int": (0, 1, 2, 3, 8, 64, 1024, -1, 10**12, "x", "1.5"),
+    "float": (0, 0.5, 1, 2, -0.5, 1e9, "nan", "x"),
+}
 _COMMON: Final = ("deepseek-v3", "deepseek-v3.2", "kimi-k2", "kimi-k3", "llama-3.1-8b", "deepseek-v2-lite")
 
 
@@ -41,13 +46,14 @@ class Models:
         self.catalogue: dict[str, Any] = load_catalogue()["models"]
         self.folders = sorted(one.name for one in MODELS.iterdir())
         self.drafts_of = {
-            name: [one for one in entry.get("drafts", ()) if one in self.catalogue]
+            name: [one for one in entry.get("drafts", ()) if one in self.catalogue and one not in without]
             for name, entry in self.catalogue.items()
         }
         published = {draft for drafts in self.drafts_of.values() for draft in drafts}
-        names = [*self.folders, *self.catalogue]
+        names = [name for name in (*self.folders, *self.catalogue) if name not in without]
         self.drafts = [name for name in names if name in published or _is_draft(name)]
-        self.targets = [name for name in names if name not in (*self.drafts, *without)]
+        self.targets = [name for name in names if name not in self.drafts]
+        self.latent = [name for name in self.targets if self.kind(name) != "gqa"]
 
     def config(self, name: str) -> dict[str, Any]:
         """Give a model's config."""
@@ -85,14 +91,14 @@ def _is_draft(name: str) -> bool:
 class Maker:
     """Draws cases for one engine version."""
 
-    def __init__(self, engine: str, version: str, seed: int, pairs: int, gpus: tuple[str, ...] = ()) -> None:
+    def __init__(self, engine: str, version: str, seed: int, modes: Sequence[str] = MODES) -> None:
         grammar = ROOT / "rules" / engine / "flags" / f"{version}.json"
         flags = json.loads(grammar.read_text(encoding="utf-8"))
         self.drawn: dict[str, Any] = yaml.safe_load(
             Path(__file__).with_name(FILES[engine]).read_text(encoding="utf-8")
         )
         self.values: dict[str, list[Any]] = self.drawn["values"]
-        self.version, self.seed = version, seed
+        self.version, self.seed, self.modes = version, seed, modes
         self.ranks: str = self.drawn.get("ranks", "tp_size")
         self.options: dict[str, dict[str, Any]] = {one["dest"]: one for one in flags["options"]}
         endings = tuple(self.drawn["skipped_endings"])
@@ -102,14 +108,16 @@ class Maker:
             if dest in self.values or not (dest in self.drawn["skipped"] or dest.endswith(endings))
         )
         self.random = random.Random(f"{version}/{seed}")  # noqa: S311  # reproducible on purpose
-        self.sweep = [
-            (dest, choice) for dest in self.free for choice in self.options[dest]["choices"] or (None,)
-        ]
+        self.sweep = [(dest, value) for dest in self.free for value in self.worth_trying(dest)]
         self.random.shuffle(self.sweep)
         self.models = Models(self.drawn["without"])
-        weights: dict[str, float] = self.drawn["gpu_weights"]
+        self.pin = "pin" if "pin" in self.drawn["flashinfers"] else flags["pins"].get("flashinfer-python")
         self.pairs: list[tuple[str, str | None]] = []
-        pin = "pin" if "pin" in self.drawn["flashinfers"] else flags["pins"].get("flashinfer-python")
+
+    def draw_pairs(self, pairs: int, gpus: Sequence[str] = ()) -> None:
+        """Draw the GPUs and FlashInfer versions of the batch."""
+        weights: dict[str, float] = self.drawn["gpu_weights"]
+        pin = self.pin
         others = [one for one in self.drawn["flashinfers"] if one != pin]
         while len(self.pairs) < pairs:
             gpu = (
@@ -123,15 +131,21 @@ class Maker:
                 self.pairs.append((gpu, flashinfer))
 
     def case(self, number: int) -> dict[str, Any]:
-        """Draw one case: arguments that act together, a launch line with changes, or few arguments of all."""
+        """Draw one case: arguments that act together, a changed line, few of all, or a point of a grid."""
         rng = self.random
         gpu, flashinfer = self.pairs[number % len(self.pairs)]
-        common = rng.random() < self.drawn.get("common_share", 0.3)
-        model = rng.choice(self.drawn.get("common", _COMMON) if common else self.models.targets)
+        chance = rng.random()
+        share = self.drawn.get("common_share", 0.25)
+        latent = self.models.latent if chance < share + 0.35 else self.models.targets
+        model = rng.choice(self.drawn.get("common", _COMMON) if chance < share else latent)
         given: dict[str, list[str]] = {}
-        crossed = (self.crossed,) if "crossed" in self.drawn else ()
-        ways = (self.groups, self.changed_line, self.swept, *crossed)
-        ways[number // len(self.pairs) % len(ways)](given, model)
+        mode = self.modes[number // len(self.pairs) % len(self.modes)]
+        if mode == "grid":
+            model = self.grid(given, model)
+        else:
+            {"groups": self.groups, "line": self.changed_line, "sweep": self.swept}[mode](given, model)
+        if rng.random() < 0.06:
+            self.mistype(given)
         args = [word for words in given.values() for word in words]
         args = [re.sub("@DRAFT", lambda _: f"@{self.draft(model)}", word) for word in args]
         env = {}
@@ -185,15 +199,60 @@ class Maker:
         for _ in range(self.random.choice((1, 1, 2))):
             if not self.sweep:
                 return
-            dest, choice = self.sweep.pop()
-            self.give(given, dest, choice if dest not in self.values or self.random.random() < 0.7 else None)
+            self.give(given, *self.sweep.pop())
 
-    def crossed(self, given: dict[str, list[str]], _model: str) -> None:
-        """Give a value of each argument that the choice of a backend depends on."""
-        for dest, values in self.drawn["crossed"].items():
-            value = self.random.choice(values)
+    def worth_trying(self, dest: str) -> list[Any]:
+        """List what a sweep tries of an argument: its choices, or values of its type and odd ones."""
+        option = self.options[dest]
+        if option["nargs"] == 0 or option["action"].startswith("store_"):
+            return [None]
+        listed = [*(option["choices"] or ()), *self.values.get(dest, ())]
+        odd = _NUMBERS.get((option["type"] or "").replace("human_readable_", ""), ("x", ""))
+        return list(dict.fromkeys(listed or odd))
+
+    def grid(self, given: dict[str, list[str]], model: str) -> str:
+        """Give one point of a grid: a value, or none, for each of the arguments that it spans."""
+        rng = self.random
+        grids = self.drawn["grids"]
+        grid = rng.choices(grids, [one.get("weight", 1) for one in grids])[0]
+        while "kinds" in grid and self.models.kind(model) not in grid["kinds"]:
+            model = rng.choice(self.models.targets)
+        for dest, values in grid["flags"].items():
+            value = rng.choice(values)
+            if value == "choices" and dest in self.options:
+                value = rng.choice(self.options[dest]["choices"] or self.values.get(dest, ("x",)))
             if value is not None:
                 self.give(given, dest, value)
+        return model
+
+    def mistype(self, given: dict[str, list[str]]) -> None:
+        """Make a mistake that people make in typing, in one of the arguments."""
+        rng = self.random
+        # A draft's name stays: whether a misspelt one can be downloaded is no matter of the rules.
+        dests = sorted(dest for dest, words in given.items() if not any("@" in word for word in words))
+        if not dests:
+            return
+        dest = rng.choice(dests)
+        flag, *words = given[dest]
+        value = words[0] if words else ""
+        again = [str(self.value(dest, self.options[dest]))] if words and dest in self.options else words
+        given[dest] = rng.choice(
+            (
+                [flag, *words, flag, *again],
+                [flag],
+                [flag, *words, "true"],
+                [flag, value.upper() or "false"],
+                [flag, f"{value},{value}"],
+                [f"{flag}={value}"],
+                [flag, f" {value}"],
+                [flag, f"-{value}"],
+                [flag, value[:-1]],
+                [flag, value.replace("_", "-")],
+                [flag.replace("--", "-", 1), *words],
+                ["--" + flag[2:].replace("-", "_"), *words],
+                [flag[: max(5, len(flag) - rng.randrange(1, 6))], *words],
+            )
+        )
 
     def draft(self, model: str) -> str:
         """Choose a draft model, mostly one published for the target."""
@@ -246,13 +305,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=250)
     parser.add_argument("--pairs", type=int, default=10, help="(GPU, FlashInfer) pairs in the batch")
+    parser.add_argument("--mode", action="append", choices=MODES, help="draw only in this way; repeatable")
     parser.add_argument("--gpu", action="append", default=[], help="draw only these; repeatable")
     parser.add_argument("--write-models", type=Path, metavar="DIR", help="write its configs there")
     given = parser.parse_args()
     if given.write_models:
         Models().write(given.write_models)
     if given.version:
-        maker = Maker(given.engine, given.version, given.seed, given.pairs, tuple(given.gpu))
+        maker = Maker(given.engine, given.version, given.seed, given.mode or MODES)
+        maker.draw_pairs(given.pairs, given.gpu)
         for number in range(1, given.count + 1):
             sys.stdout.write(json.dumps(maker.case(number)) + "\n")
     return 0

@@ -76,6 +76,22 @@ def listed(*pairs: object) -> str:
     return ", ".join(str(text) for when, text in zip(pairs[::2], pairs[1::2], strict=True) if when)
 
 
+def whole(text: str | None, default: int | None) -> int | None:
+    """Read a whole number from a text, such as an environment variable; the default where it holds none."""
+    try:
+        return default if text is None else int(text)
+    except ValueError:
+        return default
+
+
+def real(text: str | None, default: float) -> float:
+    """Read a number from a text; the default where it holds none."""
+    try:
+        return default if text is None else float(text)
+    except ValueError:
+        return default
+
+
 # `min`, `max` and `len` of an unknown value raise by themselves.
 FUNCTIONS: Final[dict[str, Callable[..., object]]] = {
     "coalesce": coalesce,
@@ -86,6 +102,8 @@ FUNCTIONS: Final[dict[str, Callable[..., object]]] = {
     "max": max,
     "len": len,
     "int": int,
+    "whole": whole,
+    "real": real,
     "lower": str.lower,
     "upper": str.upper,
     "startswith": str.startswith,

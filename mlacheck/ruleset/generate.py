@@ -22,6 +22,7 @@ from mlacheck.ruleset.interpreter import version
 
 coalesce, lookup = FUNCTIONS["coalesce"], FUNCTIONS["lookup"]
 path, listed = FUNCTIONS["path"], FUNCTIONS["listed"]
+whole, real = FUNCTIONS["whole"], FUNCTIONS["real"]
 lower, upper = FUNCTIONS["lower"], FUNCTIONS["upper"]
 startswith, endswith = FUNCTIONS["startswith"], FUNCTIONS["endswith"]
 

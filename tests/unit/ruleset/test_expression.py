@@ -41,6 +41,13 @@ def value(text, **facts):
         ("coalesce(a, b)", {}, None),
         ("len(words)", {"words": [1, 2]}, 2),
         ("int(a / 1) if on else min(a, 4)", {}, ExpressionError),
+        ("whole(name, 4)", {"name": "128"}, 128),
+        ("whole(name, 4)", {"name": "true"}, 4),
+        ("whole(name, None)", {}, None),
+        ("whole(name, 4)", {"name": UNKNOWN}, UNKNOWN),
+        ("real(name, 0) > 0", {"name": "1e-3"}, True),
+        ("real(name, 0) > 0", {"name": "on"}, False),
+        ("real(name, 0) > 0", {}, False),
         ("min(a, 4) + max(a, 4)", {"a": 3}, 7),
         ("-a", {"a": 3}, -3),
         ("a & 6", {"a": 3}, 2),
@@ -210,6 +217,7 @@ TESTS = [
     "v >= '1.5'",
     "name == 'x'",
     "startswith(either, 'n')",
+    "whole(name, b) == 4",
 ]
 COMPARED = st.builds(
     "({} {} {})".format,
