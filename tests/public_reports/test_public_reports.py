@@ -34,6 +34,7 @@ def test_a_reported_line_is_judged_as_the_source_says(
 ) -> None:
     report = cases.report(
         {
+            "engine": case.get("engine", "sglang"),
             "engine_version": version,
             "model": case["model"],
             "gpu": case["gpu"],
