@@ -76,6 +76,8 @@ class Checker:
             for name, declared in self.compiled.program.declarations.items():
                 if model is not None and declared.config and name.startswith(prefix):
                     facts[name] = first_value(model.config, declared.config, declared.type)
+                    if facts[name] is None and "architectures.0" in declared.config:
+                        facts[name] = UNKNOWN  # the engine takes one from the model's type
         return facts
 
     def _weight_facts(self, model: ModelConfig | None) -> dict[str, object]:

@@ -24,6 +24,11 @@ _POSITIVE: Final = (
 _NOT_NEGATIVE: Final = (
     "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim", "index_topk", "num_nextn_predict_layers",
 )  # fmt: skip
+# Keys that only come together: two of a group make the rest of it due.
+_TOGETHER: Final = (
+    ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"),
+    ("index_topk", "index_head_dim", "index_n_heads"),
+)
 _HINT: Final = "correct the config, or name the right one with --model"
 
 
@@ -34,6 +39,16 @@ def dimension_problems(config: Mapping[str, object], where: str) -> tuple[Config
 
 def _messages(config: Mapping[str, object]) -> Iterator[str]:
     text = text_config(config)
+    for name in ("architectures", "model_type"):
+        if not config.get(name):
+            yield f"`{name}` is missing, and the engine reads it"
+    quantization = config.get("quantization_config")
+    if quantization is not None and not (isinstance(quantization, dict) and quantization):
+        yield f"`quantization_config` is {_shown(quantization)}, not an object that names a method"
+    for group in _TOGETHER:
+        absent = [name for name in group if text.get(name, config.get(name)) is None]
+        if len(group) - len(absent) >= 2:
+            yield from (f"`{name}` is missing, and the engine reads it" for name in absent)
     for name, others in _NEEDED.items():
         if all(part.get(one) is None for part in (config, text) for one in (name, *others)):
             yield f"`{name}` is missing, and the engine reads it"

@@ -222,6 +222,7 @@ class Resolution:
             return chosen, None
         facts = signature_table(chosen.value)
         if facts.extrapolated:
+            self.assumed = True
             self.assumptions.append(f"FlashInfer {chosen.value} is not recorded; read as {facts.recorded}")
         return chosen, facts
 

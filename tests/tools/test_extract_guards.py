@@ -93,7 +93,9 @@ class FlashMLAImpl:
         shared(num_heads)
         assert num_heads % 64 == 0, "heads in pairs"
 """,
-    "vllm/v1/attention/backends/mla/triton_mla.py": "from ..common import shared\n\ndef f():\n    shared(1)\n",
+    "vllm/v1/attention/backends/mla/triton_mla.py": (
+        "from ..common import shared\n\ndef f():\n    shared(1)\n"
+    ),
     "vllm/v1/attention/backends/common.py": "def shared(num_heads):\n    assert num_heads, 'heads at all'\n",
 }
 

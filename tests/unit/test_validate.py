@@ -263,7 +263,9 @@ def test_a_config_with_nonsense_numbers_is_told_and_never_ok(tmp_path, broken):
 
 
 def test_a_draft_that_lacks_dimensions_is_told(tmp_path):
-    (tmp_path / "config.json").write_text('{"architectures": ["LlamaForCausalLMEagle3"]}', encoding="utf-8")
+    (tmp_path / "config.json").write_text(
+        '{"architectures": ["LlamaForCausalLMEagle3"], "model_type": "llama"}', encoding="utf-8"
+    )
     report = check(
         f"--model-path meta-llama/Llama-3.1-8B-Instruct --speculative-algorithm EAGLE3 "
         f"--speculative-draft-model-path {tmp_path}"

@@ -169,6 +169,12 @@ def test_names_that_no_file_can_have_are_no_files(tmp_path):
 def test_env_files_are_read_as_their_readers_do():
     text = "# c\nexport A=1\nB = 'x # y'\nC=\"a\\nb\" # c\nD=x # y\nE=$A\nF\n=1\nG=\n"
     assert variables(text) == {
-        **{"A": "1", "B": "x # y", "C": "a\nb", "D": "x", "E": None, "F": None, "G": ""},
+        "A": "1",
+        "B": "x # y",
+        "C": "a\nb",
+        "D": "x",
+        "E": None,
+        "F": None,
+        "G": "",
     }
     assert variables("A='1' # 2\n", quotes=False) == {"A": "'1' # 2"}

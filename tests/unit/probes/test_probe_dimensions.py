@@ -5,11 +5,13 @@ import pytest
 from mlacheck.probes.catalogue import load_catalogue
 from mlacheck.probes.dimensions import dimension_problems
 
+NAMED: dict[str, object] = {"architectures": ["SomeForCausalLM"], "model_type": "some"}
 CONFIG: dict[str, object] = {"hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32}
 
 
 def messages(config: dict[str, object]) -> list[str]:
-    return [problem.message.removeprefix("c.json: ") for problem in dimension_problems(config, "c.json")]
+    problems = dimension_problems({**NAMED, **config}, "c.json")
+    return [problem.message.removeprefix("c.json: ") for problem in problems]
 
 
 @pytest.mark.parametrize("name", sorted(CONFIG))
@@ -55,3 +57,32 @@ def test_a_long_value_is_cut() -> None:
 def test_every_model_of_the_catalogue_has_sound_dimensions() -> None:
     for name, entry in load_catalogue()["models"].items():
         assert not dimension_problems(entry["config"], name)
+
+
+@pytest.mark.parametrize("name", sorted(NAMED))
+@pytest.mark.parametrize("value", [None, [], ""])
+def test_a_model_must_be_named(name: str, value: object) -> None:
+    assert messages({**CONFIG, name: value}) == [f"`{name}` is missing, and the engine reads it"]
+
+
+@pytest.mark.parametrize("value", ["fp8", {}, ["fp8"], 8])
+def test_a_quantization_is_an_object(value: object) -> None:
+    (message,) = messages({**CONFIG, "quantization_config": value})
+    assert message.startswith("`quantization_config` is ")
+
+
+LATENT: dict[str, object] = {
+    "kv_lora_rank": 512,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+}
+
+
+@pytest.mark.parametrize("name", sorted(LATENT))
+def test_dimensions_that_come_together_are_all_due(name: str) -> None:
+    rest = {key: value for key, value in LATENT.items() if key != name}
+    assert messages({**CONFIG, **LATENT}) == []
+    assert messages({**CONFIG, **rest}) == [f"`{name}` is missing, and the engine reads it"]
+    assert messages({**CONFIG, name: LATENT[name]}) == []
+    assert messages({**CONFIG, "text_config": LATENT}) == []
