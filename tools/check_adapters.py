@@ -13,7 +13,7 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mlacheck.decode.backend import Call
+
+# Kernels that decode one query token a request.
+SINGLE = ("triton", "vllm-cutlass")
 
 
 def main() -> int:
@@ -60,15 +63,29 @@ def main() -> int:
     return 1 if misfits else 0
 
 
+# The options that engine versions call a kernel with.
+OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
+    "trtllm_mla": ({}, {"lse": False}),
+    "cutedsl_mla": ({}, {"dcp": False}),
+    "tokenspeed_mla": ({}, {"pdl": False}, {"pdl": False, "runs": True}, {"pdl": False, "lse": False}),
+    "vllm-triton": ({}, {"splits": 4, "mla": False}),
+}
+
+
 def every_call(dcp_size: int = 4, q_len: int = 4) -> Iterator[tuple[str, Call]]:
     """Give each adapter's calls for one shard, made on the CPU."""
-    problem = DecodeProblem(128, 512, 64, 0.1, page_size=64, dcp_size=dcp_size, kv_dtype="fp8_e4m3")
     for name in BACKENDS:
-        backend = load_backend(name)
-        setting = Setting((65,), dcp_size, q_len=1 if name == "triton" else q_len)
-        inputs = draw_inputs(problem, setting, torch.device("cpu"))
-        for call in backend.calls(draw_shard(problem, setting, inputs, 0)):
-            yield name, call
+        for options in OPTIONS.get(name, ({},)):
+            backend = load_backend(name, options)
+            called = name + "".join(f" {key}={value}" for key, value in options.items())
+            for kv_dtype in ("fp8_e4m3", "bf16"):
+                problem = DecodeProblem(
+                    128, 512, 64, 0.1, page_size=64, dcp_size=dcp_size, interleave=16, kv_dtype=kv_dtype
+                )
+                setting = Setting((65,), dcp_size, q_len=1 if name in SINGLE else q_len)
+                inputs = draw_inputs(problem, setting, torch.device("cpu"))
+                for call in backend.calls(draw_shard(problem, setting, inputs, 0)):
+                    yield f"{called} {kv_dtype}", call
 
 
 def unpacked(wheel: Path, folder: Path) -> Path:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from packaging.version import InvalidVersion, Version
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import torch
 
     from mlacheck.decode.pages import Shard
@@ -93,6 +95,10 @@ _ADAPTERS: Final = {
     "tokenspeed_mla": ("tokenspeed", "TokenSpeedMla", {}),
     "fa3": ("fa3", "Fa3", {}),
     "triton": ("triton", "Triton", {}),
+    "vllm-flashmla": ("vllm_flashmla", "VllmFlashMla", {}),
+    "vllm-fa3": ("vllm_fa3", "VllmFa3", {}),
+    "vllm-triton": ("vllm_triton", "VllmTriton", {}),
+    "vllm-cutlass": ("vllm_cutlass", "VllmCutlass", {}),
 }
 BACKENDS: Final = tuple(_ADAPTERS)
 # Kernels that no adapter covers, each with the reason.
@@ -101,10 +107,14 @@ NOT_COVERED: Final = dict.fromkeys(
 )
 
 
-def load_backend(name: str) -> Backend:
-    """Make an adapter; importing it imports no kernel library yet."""
-    module, cls, options = _ADAPTERS[name]
-    backend: Backend = getattr(import_module(f"mlacheck.decode.backends.{module}"), cls)(**options)
+def load_backend(name: str, options: Mapping[str, Any] | None = None) -> Backend:
+    """Make an adapter; importing it imports no kernel library yet.
+
+    `options` are what an engine version calls its kernel with or without, from `rules/decode`.
+    """
+    module, cls, fixed = _ADAPTERS[name]
+    made = getattr(import_module(f"mlacheck.decode.backends.{module}"), cls)
+    backend: Backend = made(**{**fixed, **(options or {})})
     return backend
 
 

@@ -80,7 +80,8 @@ def _serve(request: dict[str, Any], events: Events) -> None:
     from mlacheck.decode.problem import DecodeProblem
 
     problem = DecodeProblem.from_dict(request["problem"])
-    backend = load_backend(request["backend"])
+    convention = Convention(**request.get("convention", {}))
+    backend = load_backend(request["backend"], convention.options)
     ranks = Ranks(**request["ranks"]) if request.get("ranks") else None
     device, gpu = _device(problem.device, ranks.local if ranks else 0)
     found = installed(backend.requirements)
@@ -117,7 +118,6 @@ def _serve(request: dict[str, Any], events: Events) -> None:
         if backend.builds:
             events.progress(backend.builds)
     forbid_downloads()
-    convention = Convention(**request.get("convention", {}))
     contract = Contract(problem, backend, gpu, device, convention, team, alone_because)
     started = time.monotonic()
 

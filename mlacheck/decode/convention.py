@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
@@ -18,7 +18,7 @@ class Convention:
     sums: str = "float32"  # what ranks are summed in: see `merge.SUMS`
     never_merges: str | None = None  # why no merge ever sees this backend's results
     several: str | None = None  # what it does with several query tokens under DCP
-    notes: tuple[str, ...] = ()  # what this check leaves out of that version
+    options: dict[str, Any] = field(default_factory=dict)  # how that version calls the kernel
 
     def to_dict(self) -> dict[str, Any]:
         """Give plain values for JSON."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -17,14 +18,22 @@ _LEAST_QUERIES: Final = 8
 
 
 class TokenSpeedMla:
-    """Passes what SGLang's `tokenspeed_mla` passes."""
+    """Passes what SGLang's `tokenspeed_mla` passes, and with other options what vLLM's passes.
+
+    `runs`: it is told how many tokens go to a rank before the next one's turn.
+    """
 
     name = "tokenspeed_mla"
     requirements = Requirements(
         ("tokenspeed-mla",), least_version="0.1.8", sms=(100, 103), install="pip install tokenspeed-mla"
     )
-    traits = Traits(lse_base="2", cyclic=True, fp8_queries=True, scales="one")
     builds = "the first call compiles the kernel, which takes 20 s or more"
+
+    def __init__(self, *, lse: bool = True, pdl: bool = True, runs: bool = False) -> None:
+        self._lse, self._pdl, self._runs = lse, pdl, runs
+        self.traits = Traits(lse_base="2" if lse else None, cyclic=lse, fp8_queries=True, scales="one")
+        if not lse:
+            self.requirements = replace(self.requirements, least_version="0.1.2")
 
     def unsupported(self, problem: DecodeProblem, gpu: Gpu | None) -> str | None:  # noqa: ARG002 - SM is a requirement
         """Say why the kernel cannot take the problem, or None."""
@@ -57,13 +66,18 @@ class TokenSpeedMla:
             "max_seq_len": max(*shard.lengths, 1),
             "softmax_scale": shard.softmax_scale * shard.latent_scale,
             "output_scale": shard.latent_scale,
-            "enable_pdl": True,
-            "return_lse": True,
-            "causal_seqs": None,
-            "cp_world": shard.dcp_size,
-            "cp_rank": shard.dcp_rank,
+            "enable_pdl": self._pdl,
         }
-        if shard.dcp_size > 1:
+        if self._lse:
+            arguments |= {
+                "return_lse": True,
+                "causal_seqs": None,
+                "cp_world": shard.dcp_size,
+                "cp_rank": shard.dcp_rank,
+            }
+        if self._runs:
+            arguments["cp_interleave_size"] = shard.interleave
+        if self._lse and shard.dcp_size > 1:
             arguments["causal_seqs"] = torch.tensor(shard.global_lengths, dtype=torch.int32, device=device)
         return (Call(_DECODE, arguments),)
 
@@ -72,6 +86,9 @@ class TokenSpeedMla:
         from tokenspeed_mla import tokenspeed_mla_decode
 
         (decode,) = self.calls(shard)
-        out, lse = tokenspeed_mla_decode(**decode.arguments)
+        found = tokenspeed_mla_decode(**decode.arguments)
         shape = shard.q_latent.shape
+        if not self._lse:
+            return Decoded(found.view(shape), None, None)
+        out, lse = found
         return Decoded(out.view(shape), lse.view(shape[:-1]), self.traits.lse_base)

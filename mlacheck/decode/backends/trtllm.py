@@ -1,7 +1,8 @@
-"""FlashInfer's `trtllm_batch_decode_with_kv_cache_mla` with the arguments of SGLang's two backends for it."""
+"""FlashInfer's `trtllm_batch_decode_with_kv_cache_mla` with the arguments that engines call it with."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -20,15 +21,21 @@ _NOPE: Final = 128
 
 
 class TrtllmMla:
-    """SGLang's `trtllm_mla`: no backend is named, and the counter buffer makes FlashInfer pick trtllm-gen."""
+    """No backend is named, and the counter buffer makes FlashInfer pick trtllm-gen.
+
+    `lse`: the call asks for the LSE, and hands over that buffer; vLLM did neither before 0.28.
+    """
 
     name = "trtllm_mla"
     requirements = Requirements(("flashinfer-python",), least_version="0.6.15", sms=(100, 103))
-    traits = Traits(lse_base="2", fp8_queries=True, scales="one")
     builds = "the first call loads a prebuilt kernel, which FlashInfer downloads where it is not cached"
 
-    def __init__(self) -> None:
+    def __init__(self, *, lse: bool = True) -> None:
+        self._lse = lse
         self._workspace: torch.Tensor | None = None
+        self.traits = Traits(lse_base="2" if lse else None, fp8_queries=True, scales="one")
+        if not lse:
+            self.requirements = replace(self.requirements, least_version="0.6.6")
 
     def unsupported(self, problem: DecodeProblem, gpu: Gpu | None) -> str | None:  # noqa: ARG002 - SM is a requirement
         """Say why the kernel cannot take the problem, or None."""
@@ -53,11 +60,17 @@ class TrtllmMla:
             torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
         )
         size = {"batch_size": batch, "num_qo_heads": heads, "sm_count": processors}
-        decode = self._arguments(shard) | {"multi_ctas_kv_counter_buffer": None, "enable_pdl": None}
+        decode = self._arguments(shard) | {"enable_pdl": None}
+        if not self._lse:
+            return (Call(_DECODE, decode),)
+        decode |= {"return_lse": True, "multi_ctas_kv_counter_buffer": None}
         return Call(_COUNTERS, size), Call(_DECODE, decode)
 
     def decode(self, shard: Shard) -> Decoded:
         """Run the kernel on one shard."""
+        if not self._lse:
+            (decode,) = self.calls(shard)
+            return self._run(decode.arguments, shard)
         from flashinfer.utils import get_trtllm_gen_multi_ctas_kv_counter_bytes
 
         size, decode = self.calls(shard)
@@ -84,7 +97,6 @@ class TrtllmMla:
             "max_seq_len": max(*shard.lengths, 1),
             "bmm1_scale": shard.softmax_scale * shard.latent_scale,
             "skip_softmax_threshold_scale_factor": None,
-            "return_lse": True,
         }
         if shard.latent_scale != 1.0:
             arguments["bmm2_scale"] = shard.latent_scale
@@ -93,26 +105,36 @@ class TrtllmMla:
     def _run(self, arguments: dict[str, Any], shard: Shard) -> Decoded:
         from flashinfer.decode import trtllm_batch_decode_with_kv_cache_mla
 
-        out, lse = trtllm_batch_decode_with_kv_cache_mla(**arguments)
+        found = trtllm_batch_decode_with_kv_cache_mla(**arguments)
         shape = shard.q_latent.shape
+        if not self._lse:
+            return Decoded(found.view(shape), None, None)
+        out, lse = found
         return Decoded(out.view(shape), lse.view(shape[:-1]), self.traits.lse_base)
 
 
 class CuteDslMla(TrtllmMla):
-    """SGLang's `cutedsl_mla`: the cute-dsl kernel, which takes the global bound of cyclic shards."""
+    """The cute-dsl kernel, which takes the global bound of cyclic shards.
+
+    `dcp`: the call says which rank it is; without, each rank is decoded as if it were alone.
+    """
 
     name = "cutedsl_mla"
     requirements = Requirements(("flashinfer-python",), least_version="0.6.13", sms=(100, 103))
-    traits = Traits(lse_base="e", cyclic=True, fp8_queries=True, scales="one")
     builds = "the first call compiles the kernel, which takes 20 s or more"
+
+    def __init__(self, *, dcp: bool = True) -> None:
+        super().__init__()
+        self._dcp = dcp
+        self.traits = Traits(lse_base="e", cyclic=dcp, fp8_queries=True, scales="one")
 
     def _heads(self, heads: int) -> str | None:
         return None if heads <= 128 else f"cute-dsl takes at most 128 heads, not {heads}"
 
     def calls(self, shard: Shard) -> tuple[Call, ...]:
         """Give the decode call, with the DCP arguments where there are several ranks."""
-        arguments = self._arguments(shard) | {"backend": "cute-dsl"}
-        if shard.dcp_size > 1:
+        arguments = self._arguments(shard) | {"return_lse": True, "backend": "cute-dsl"}
+        if self._dcp and shard.dcp_size > 1:
             lengths = torch.tensor(shard.global_lengths, dtype=torch.int32, device=shard.q_latent.device)
             arguments |= {
                 "enable_dcp": True,

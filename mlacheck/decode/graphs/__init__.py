@@ -27,6 +27,9 @@ _FORMS: Final = {
     "Plain": ("plain", "StagedPlain"),
     "FlashInfer": ("flashinfer", "StagedFlashInfer"),
     "FlashMla": ("flashmla", "StagedFlashMla"),
+    "VllmFlashMla": ("vllm", "StagedVllmFlashMla"),
+    "VllmFa3": ("vllm", "StagedVllmFa3"),
+    "VllmTriton": ("vllm", "StagedVllmTriton"),
 }
 
 
