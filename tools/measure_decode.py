@@ -1,7 +1,9 @@
 """Measures decode kernels here, for mlacheck/decode/limits.py and the table of docs/decode-check.md.
 
 Usage: python tools/measure_decode.py OUT.jsonl [--backends NAMES] [--random N]
-Writes every row of every contract as JSON, and prints the worst values.
+       python tools/measure_decode.py OUT.jsonl --engine NAME --versions V,... --backends NAMES
+Writes every row of every contract as JSON, and prints the worst values. With --engine the backends are the
+engine's own, called and merged as each of the versions does, with one token and with 16 going to a rank.
 """
 
 from __future__ import annotations
@@ -21,10 +23,11 @@ from mlacheck.decode.backend import Gpu, installed, load_backend, missing, wrong
 from mlacheck.decode.check import Contract
 from mlacheck.decode.contract import row_names
 from mlacheck.decode.convention import Convention
+from mlacheck.decode.launch import Overrides, Posed, pose_kernel
 from mlacheck.decode.problem import DecodeProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from mlacheck.decode.backend import Backend
 
@@ -72,6 +75,29 @@ def random_problems(count: int) -> Iterator[DecodeProblem]:
         )
 
 
+def engine_matrix(engine: str, versions: Sequence[str], backend: str) -> Iterator[Posed]:
+    """Give what a backend of an engine is posed in each version."""
+    for version in versions:
+        for kv_dtype in ("bfloat16", "fp8_e4m3"):
+            for dcp, interleave, comm in (
+                (1, 1, "ag_rs"),
+                *((dcp, runs, comm) for dcp in (2, 8) for runs in (1, 16) for comm in ("ag_rs", "a2a")),
+            ):
+                for q_len in (1, 4):
+                    sizes = {
+                        "tp_size": dcp,
+                        "dcp_size": dcp,
+                        "interleave": interleave,
+                        "page_size": 64,
+                        "kv_cache_dtype": kv_dtype,
+                        "comm": comm,
+                        "q_len": q_len,
+                    }
+                    posed = pose_kernel(engine, version, backend, sizes, CONFIG, Overrides())
+                    if isinstance(posed, Posed) and (posed.problem.q_len > 1) == (q_len > 1):
+                        yield posed
+
+
 class Tally:
     """Gathers rows, and the worst errors by backend, KV dtype and quantity."""
 
@@ -84,19 +110,35 @@ class Tally:
         self._least: dict[tuple[str, ...], float] = {}
         self._states: Counter[tuple[str, str]] = Counter()
 
-    def check(self, backend: Backend, problem: DecodeProblem, part: str) -> None:
-        """Run the contract as the kernel documents itself; of a matrix, merge in the other base too."""
+    def check(
+        self,
+        backend: Backend,
+        problem: DecodeProblem,
+        part: str,
+        convention: Convention = Convention(),  # noqa: B008 - frozen
+    ) -> None:
+        """Run the contract as an engine does; of a matrix, merge in the other base too."""
         if problem.kv_dtype not in self._dtypes or backend.unsupported(problem, self._gpu):
             return
-        about = {"part": part, "backend": backend.name, "problem": problem.to_dict()}
-        for row in Contract(problem, backend, self._gpu, self._device, Convention()).rows(skip=self._skip):
+        about = {
+            "part": part,
+            "backend": backend.name,
+            "engine": convention.who,
+            "comm": convention.comm,
+            "problem": problem.to_dict(),
+        }
+        for row in Contract(problem, backend, self._gpu, self._device, convention).rows(skip=self._skip):
             self._write({**about, **row.to_dict()})
             self._states[backend.name, row.state] += 1
             expected = row.name == "causal mask" and problem.dcp_size > 1
             if row.state != "passes" and not expected:
-                print(" ", part, backend.name, problem.describe(), row.to_dict(), flush=True)
+                said = {name: value for name, value in row.to_dict().items() if value}
+                print(" ", convention.who, convention.comm, problem.describe(), said, flush=True)
             for quantity, value in row.values.items():
-                key = (backend.name, problem.kv_dtype, "scaled" if row.name == "kv scales" else "", quantity)
+                kind = "scaled" if row.name == "kv scales" else ""
+                key = (backend.name, problem.kv_dtype, kind, quantity)
+                if convention.engine and quantity == "merged":
+                    key = (*key, convention.engine, convention.comm)
                 self._worst[key] = max(self._worst[key], value)
             if expected and isinstance(row.measured, float):
                 self._keep_least((backend.name, problem.kv_dtype, "plain causal mask"), row.measured)
@@ -137,6 +179,8 @@ def main() -> int:
     parser.add_argument("--backends", default=BACKENDS)
     parser.add_argument("--kv", default="bf16,fp8_e4m3", help="KV dtypes")
     parser.add_argument("--skip", default="", help="rows to leave out, where one would end the process")
+    parser.add_argument("--engine", help="an engine whose backends --backends names")
+    parser.add_argument("--versions", default="", help="versions of that engine")
     options = parser.parse_args()
     gpu = None
     if torch.cuda.is_available():
@@ -146,6 +190,14 @@ def main() -> int:
     skip = set(filter(None, options.skip.split(",")))
     tally = Tally(options.out, gpu, set(options.kv.split(",")), skip)
     for name in options.backends.split(","):
+        if options.engine:
+            for posed in engine_matrix(options.engine, options.versions.split(","), name):
+                backend = load_backend(posed.adapter, posed.convention.options)
+                if reason := missing(backend.requirements, gpu) or wrong_gpu(backend.requirements, gpu):
+                    print(name, reason)
+                    break
+                tally.check(backend, posed.problem, "engine", posed.convention)
+            continue
         backend = load_backend(name)
         if reason := missing(backend.requirements, gpu) or wrong_gpu(backend.requirements, gpu):
             print(name, reason)

@@ -23,15 +23,36 @@ if TYPE_CHECKING:
     from mlacheck.probes.model import ModelConfig
 
 # Sizes that a launch line gives itself.
-_SIZES = ("backend", "tp_size", "dp_size", "dcp_size", "page_size", "kv_cache_dtype", "lse_base")
+_SIZES = (
+    "backend",
+    "tp_size",
+    "dp_size",
+    "dcp_size",
+    "interleave",
+    "page_size",
+    "kv_cache_dtype",
+    "lse_base",
+    "dcp_comm_backend",
+)
 
 
 @click.command("decode-check", context_settings={"max_content_width": 110}, epilog=codes.EPILOG)
 @launch_options
 @target_options
 @override_options
-@click.option("--backend", metavar="NAME", help="Kernel, for sizes given here instead of a launch command.")
+@click.option(
+    "--backend",
+    metavar="NAME",
+    help="Kernel, for sizes given here instead of a launch command; with --engine, a backend of the engine.",
+)
 @click.option("--dcp-size", type=click.IntRange(min=1), help="Decode context parallel size (default: 1).")
+@click.option(
+    "--interleave",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Tokens a DCP rank holds in a row (default: 1).",
+)
+@click.option("--dcp-comm-backend", metavar="NAME", help="How DCP ranks are merged (default: ag_rs).")
 @click.option("--tp-size", type=click.IntRange(min=1), help="Tensor parallel size (default: the DCP size).")
 @click.option("--dp-size", type=click.IntRange(min=1), help="Data parallel size of attention (default: 1).")
 @click.option("--page-size", type=click.IntRange(min=1), help="Tokens a page (default: 1).")
@@ -49,6 +70,7 @@ def command(*, text: str | None, words: Sequence[str], format_: str, **given: An
     \b
     mlacheck decode-check --args "--model-path deepseek-ai/DeepSeek-V3 --tp 8 --dcp-size 8 --attention-backend flashinfer"
     mlacheck decode-check --backend flashinfer --model deepseek-v3 --dcp-size 8 --page-size 64
+    mlacheck decode-check --engine vllm --backend FLASHINFER_MLA --model deepseek-v3 --dcp-size 8
     """  # noqa: D301, E501 - \b is click's mark for a paragraph kept as it is
     from mlacheck.decode.ranks import ranks_here  # not needed for --help
 
@@ -75,7 +97,7 @@ def command(*, text: str | None, words: Sequence[str], format_: str, **given: An
 
 
 def _by_sizes(given: dict[str, Any]) -> DecodeReport:
-    from mlacheck.decode import decode_check  # not needed for --help
+    from mlacheck.decode import check_backend, decode_check  # not needed for --help
     from mlacheck.probes.model import ModelProblem, find_model  # same
 
     if given["model"] is None:
@@ -85,10 +107,33 @@ def _by_sizes(given: dict[str, Any]) -> DecodeReport:
         click.echo(f"error: {found.message}\n  {found.hint}", err=True)
         sys.exit(codes.USAGE)
     dcp_size = given["dcp_size"] or 1
+    if given["engine"] is not None and given["backend"] is not None:
+        if given["lse_base"] is not None:
+            raise click.UsageError("--lse-base goes without --engine, which knows the base that it merges in")
+        return check_backend(
+            given["engine"],
+            _version_of(given["engine"], given["engine_version"]),
+            given["backend"],
+            {
+                "tp_size": given["tp_size"] or dcp_size * (given["dp_size"] or 1),
+                "dp_size": given["dp_size"],
+                "dcp_size": dcp_size,
+                "interleave": given["interleave"],
+                "page_size": given["page_size"],
+                "kv_cache_dtype": given["kv_cache_dtype"],
+                "comm": given["dcp_comm_backend"],
+            },
+            found.config,
+            overrides=_overrides(given),
+            target_sm=_sm_of(given["gpu"]),
+            on_progress=_progress,
+        )
     return decode_check(
         found.config,
         backend=given["backend"] or "reference",
         dcp_size=dcp_size,
+        interleave=given["interleave"] or 1,
+        comm=given["dcp_comm_backend"] or "ag_rs",
         tp_size=given["tp_size"] or dcp_size * (given["dp_size"] or 1),
         dp_size=given["dp_size"] or 1,
         page_size=given["page_size"] or 1,
@@ -105,8 +150,6 @@ def _by_sizes(given: dict[str, Any]) -> DecodeReport:
 
 
 def _by_line(text: str | None, words: Sequence[str], given: dict[str, Any]) -> tuple[DecodeReport, ...]:
-    from mlacheck.decode import Overrides  # not needed for --help
-
     if text is not None and words:
         raise click.UsageError("give one of --args TEXT and -- COMMAND...")
     result = read_launch(text, words, given)
@@ -114,7 +157,37 @@ def _by_line(text: str | None, words: Sequence[str], given: dict[str, Any]) -> t
         click.echo("error: no launch command found", err=True)
         sys.exit(codes.NOTHING)
     session = new_session(given, gpu=given["gpu"] or _gpu_here(), remedies=False)
-    overrides = Overrides(
+    overrides = _overrides(given)
+    reports: list[DecodeReport] = []
+    for launch in result.commands:
+        report = session.check(launch, result.problems)
+        reports += measured(report, session.model_of(report), overrides)
+    return tuple(reports)
+
+
+def _version_of(engine: str, named: Sequence[tuple[str | None, str]]) -> str | None:
+    """Give the version named for an engine, or for all, and without one the newest that is recorded."""
+    from mlacheck.probes.engine import recorded_versions  # not needed for --help
+
+    versions = dict(named)
+    recorded = recorded_versions(engine)
+    return versions.get(engine) or versions.get(None) or (recorded[-1] if recorded else None)
+
+
+def _sm_of(name: str | None) -> int | None:
+    """Give the capability of the GPU asked about; None where none is named."""
+    from mlacheck.probes.hardware import Gpu, find_gpu  # not needed for --help
+
+    found = find_gpu(name) if name is not None else None
+    if found is None or isinstance(found, Gpu):
+        return (found.sm or None) if found else None
+    raise click.UsageError(f"{found.message}: {found.hint}")
+
+
+def _overrides(given: dict[str, Any]) -> Overrides:
+    from mlacheck.decode import Overrides  # not needed for --help
+
+    return Overrides(
         context_len=given["context_len"],
         batch=given["batch"],
         q_len=given["q_len"],
@@ -122,11 +195,6 @@ def _by_line(text: str | None, words: Sequence[str], given: dict[str, Any]) -> t
         seed=given["seed"],
         time_limit=given["time_limit"],
     )
-    reports: list[DecodeReport] = []
-    for launch in result.commands:
-        report = session.check(launch, result.problems)
-        reports += measured(report, session.model_of(report), overrides)
-    return tuple(reports)
 
 
 def _gpu_here() -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlacheck.decode.convention import Convention
-from mlacheck.decode.launch import Overrides, check_launch, decode_check
+from mlacheck.decode.launch import Overrides, check_backend, check_launch, decode_check
 from mlacheck.decode.problem import DecodeProblem, ProblemError
 from mlacheck.decode.process import run
 from mlacheck.decode.row import DecodeReport, Row
@@ -15,6 +15,7 @@ __all__ = [
     "Overrides",
     "ProblemError",
     "Row",
+    "check_backend",
     "check_launch",
     "decode_check",
     "run",

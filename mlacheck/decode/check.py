@@ -207,8 +207,7 @@ class Contract:
             errors["merged"] = measured.merged
             if measured.merged is not None:
                 survives = "survives" if measured.merged <= self._limit("merged") else "does not survive"
-                who = self._convention.who if self._convention.engine else "SGLang"
-                note += f"; the merge of {who} {survives} it"
+                note += f"; the merge of {self._convention.who} {survives} it"
         return self._judge(name, errors, note)
 
     def _exchanged(self, name: str) -> Row:
