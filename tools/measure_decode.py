@@ -136,7 +136,7 @@ class Tally:
                 print(" ", convention.who, convention.comm, problem.describe(), said, flush=True)
             for quantity, value in row.values.items():
                 kind = "scaled" if row.name == "kv scales" else ""
-                key = (backend.name, problem.kv_dtype, kind, quantity)
+                key: tuple[str, ...] = (backend.name, problem.kv_dtype, kind, quantity)
                 if convention.engine and quantity == "merged":
                     key = (*key, convention.engine, convention.comm)
                 self._worst[key] = max(self._worst[key], value)

@@ -7,10 +7,10 @@ import math
 import pytest
 
 from mlacheck.data import load_yaml
-from mlacheck.decode import Overrides, check_launch, launch
-from mlacheck.decode.backend import BACKENDS
-from mlacheck.decode.engine import handling
-from mlacheck.decode.merge import EMPTY_RANKS
+from mlacheck.decode import Overrides, check_backend, check_launch, launch
+from mlacheck.decode.backend import BACKENDS, load_backend
+from mlacheck.decode.engine import handling, knows
+from mlacheck.decode.merge import EMPTY_RANKS, SUMS
 from mlacheck.decode.row import DecodeReport, Row
 from mlacheck.probes.engine import recorded_versions
 
@@ -190,20 +190,175 @@ def test_an_automatic_cache_dtype_follows_the_checkpoint(asked, config, dtype):
     assert asked[-1][0]["kv_dtype"] == dtype
 
 
-def test_the_data_is_whole():
-    known = {"versions", "adapter", "page", "kv", "lse_base", "empty_ranks", "never_merges", "several"}
-    for backend, rows in load_yaml("decode", "sglang.yaml")["backends"].items():
+SIZES = {"heads": 128, "dcp_size": 8, "interleave": 1, "page_size": 64, "q_len": 1, "kv_dtype": "bf16"}
+FIELDS = {
+    *("versions", "when", "adapter", "options", "page", "kv", "queries", "lse_base", "empty_ranks", "sums"),
+    *("never_merges", "several", "not_covered", "source"),
+}
+
+
+@pytest.mark.parametrize("engine", ["sglang", "vllm"])
+def test_the_data_is_whole(engine):
+    data = load_yaml("decode", f"{engine}.yaml")
+    assert {"tp_size", "dcp_size", "page_size", "kv_cache_dtype", "comm", "q_len"} <= set(data["line"])
+    for backend, rows in data["backends"].items():
         for row in rows:
-            assert set(row) <= known | {"not_covered", "source"}
+            assert set(row) <= FIELDS
             assert row.get("adapter") in {*BACKENDS, None}
             assert bool(row.get("adapter")) != bool(row.get("not_covered"))
             if row.get("adapter"):
+                load_backend(row["adapter"], row.get("options"))
                 assert bool(row.get("lse_base") and row.get("empty_ranks")) != bool(row.get("never_merges"))
                 assert row.get("empty_ranks", "merge") in EMPTY_RANKS
+                assert row.get("sums", "float32") in SUMS
                 assert row["several"]
                 assert set(row["source"]) == {"file", "symbol"}
-        for version in recorded_versions("sglang"):
-            assert handling("sglang", str(version), backend) is not None, (backend, version)
-    assert handling("sglang", "0.5.18", "abacus") is None
-    assert handling("vllm", "0.28.0", "flashinfer") is None
-    assert handling("sglang", None, "flashinfer").adapter == "flashinfer"
+        for version in recorded_versions(engine):
+            if (backend, version) in ABSENT:
+                assert not knows(engine, version, backend)
+            else:
+                assert handling(engine, version, backend, SIZES) is not None, (backend, version)
+
+
+# TokenSpeed came with 0.22.
+ABSENT = {("TOKENSPEED_MLA", "0.18.1")}
+
+
+def test_what_is_not_recorded():
+    assert not knows("sglang", "0.5.18", "abacus")
+    assert handling("sglang", "0.5.18", "abacus", SIZES) is None
+    assert not knows("vllm", "0.28.0", "flashinfer")
+    assert handling("sglang", None, "flashinfer", SIZES).adapter == "flashinfer"
+
+
+VLLM = {
+    "tensor_parallel_size": 8,
+    "decode_context_parallel_size": 8,
+    "prefill_context_parallel_size": 1,
+    "cp_kv_cache_interleave_size": 1,
+    "block_size": 64,
+    "kv_cache_dtype": "auto",
+    "dcp_comm_backend": "ag_rs",
+    "speculative_method": None,
+    "num_speculative_tokens": None,
+}
+
+
+def posed_by_vllm(version, backend, config=V3, **resolved):
+    (posed,) = launch.pose("vllm", version, {**VLLM, "decode_backend": backend, **resolved}, config)
+    return posed
+
+
+@pytest.mark.parametrize(
+    ("version", "backend", "adapter", "base", "empty"),
+    [
+        ("0.18.1", "FLASHMLA", "vllm-flashmla", "e", "merge"),
+        ("0.22.1", "FLASH_ATTN_MLA", "vllm-fa3", "e", "merge"),
+        ("0.22.1", "TRITON_MLA", "vllm-triton", "e", "merge"),
+        ("0.22.1", "CUTLASS_MLA", "vllm-cutlass", "e", "merge"),
+        ("0.28.0", "FLASHINFER_MLA", "trtllm_mla", "2", "forced"),
+        ("0.28.0", "TOKENSPEED_MLA", "tokenspeed_mla", "2", "forced"),
+        ("0.28.0", "FLASHMLA", "vllm-flashmla", "e", "forced"),
+        ("0.33.0", "FLASHINFER_MLA", "cutedsl_mla", "e", "forced"),
+        ("0.33.0", "TOKENSPEED_MLA", "tokenspeed_mla", "2", "forced"),
+        ("0.33.0", "FLASH_ATTN_MLA", "vllm-fa3", "e", "forced"),
+        ("0.33.0", "CUTLASS_MLA", "vllm-cutlass", "e", "forced"),
+        ("0.33.0", "TRITON_MLA", "vllm-triton", "e", "forced"),
+    ],
+)
+def test_the_base_and_the_merge_of_each_vllm(version, backend, adapter, base, empty):
+    posed = posed_by_vllm(version, backend)
+    assert (posed.adapter, posed.convention.lse_base) == (adapter, base)
+    assert (posed.convention.empty_ranks, posed.convention.sums) == (empty, "output")
+    assert posed.problem.heads == 128
+    assert posed.convention.who == f"vllm {version} with {backend}"
+
+
+@pytest.mark.parametrize(("heads", "tiled"), [(8, True), (16, True), (24, False), (64, True), (96, False)])
+def test_heads_that_one_kernel_cannot_tile_go_to_another(heads, tiled):
+    config = {**V3, "num_attention_heads": heads}
+    posed = posed_by_vllm("0.28.0", "FLASHINFER_MLA", config)
+    assert posed.problem.heads == heads
+    assert posed.adapter == ("trtllm_mla" if tiled else "cutedsl_mla")
+    # One base is declared for both kernels, and the other one is not told its rank.
+    assert (posed.convention.lse_base, posed.convention.options) == ("2", {} if tiled else {"dcp": False})
+    alone = {"decode_context_parallel_size": 1}
+    assert posed_by_vllm("0.33.0", "FLASHINFER_MLA", config).adapter == "cutedsl_mla"
+    adapter = posed_by_vllm("0.33.0", "FLASHINFER_MLA", config, tensor_parallel_size=1, **alone).adapter
+    assert adapter == ("trtllm_mla" if tiled else "cutedsl_mla")
+
+
+def test_runs_of_tokens_reach_the_problem_and_the_kernels_that_take_them():
+    for version, options in (("0.28.0", {"pdl": False}), ("0.33.0", {"pdl": False, "runs": True})):
+        posed = posed_by_vllm(version, "TOKENSPEED_MLA", cp_kv_cache_interleave_size=16, kv_cache_dtype="fp8")
+        assert (posed.problem.interleave, posed.convention.options) == (16, options)
+
+
+@pytest.mark.parametrize(
+    ("version", "backend", "resolved", "words"),
+    [
+        ("0.22.1", "FLASHINFER_MLA", {}, "no LSE before 0.28"),
+        ("0.18.1", "FLASHINFER_MLA", {}, "no LSE before 0.28"),
+        ("0.22.1", "TOKENSPEED_MLA", {}, "no LSE before 0.28"),
+        ("0.22.1", "FLASHMLA", {"kv_cache_dtype": "fp8"}, "no FP8 cache is decoded under DCP"),
+        ("0.18.1", "TRITON_MLA", {"kv_cache_dtype": "fp8"}, "no FP8 cache is decoded under DCP"),
+        ("0.22.1", "TRITON_MLA", {"dcp_comm_backend": "a2a"}, "does not compile"),
+        ("0.18.1", "TRITON_MLA", {"dcp_comm_backend": "a2a"}, None),
+        ("0.28.0", "TRITON_MLA", {"dcp_comm_backend": "a2a"}, None),
+        ("0.28.0", "FLASHMLA", {"kv_cache_dtype": "fp8"}, None),
+        ("0.22.1", "FLASHMLA", {"kv_cache_dtype": "fp8", "decode_context_parallel_size": 1}, None),
+    ],
+)
+def test_what_vllm_never_merges(version, backend, resolved, words):
+    found = posed_by_vllm(version, backend, **resolved).convention.never_merges
+    assert (words in found) if words else found is None
+
+
+@pytest.mark.parametrize(
+    ("version", "backend", "resolved", "seen"),
+    [
+        ("0.33.0", "FLASHINFER_MLA", {}, 4),
+        ("0.28.0", "FLASHINFER_MLA", {}, 1),
+        ("0.28.0", "FLASHINFER_MLA", {"decode_context_parallel_size": 1}, 4),
+        ("0.28.0", "TOKENSPEED_MLA", {}, 4),
+        ("0.33.0", "FLASHMLA", {}, 1),
+        ("0.33.0", "FLASHMLA", {"decode_context_parallel_size": 1}, 4),
+        ("0.33.0", "FLASH_ATTN_MLA", {}, 4),
+        ("0.33.0", "FLASH_ATTN_MLA", {"cp_kv_cache_interleave_size": 16}, 1),
+        ("0.33.0", "CUTLASS_MLA", {"decode_context_parallel_size": 1}, 1),
+        ("0.28.0", "TRITON_MLA", {"decode_context_parallel_size": 1}, 1),
+        ("0.33.0", "TRITON_MLA", {"decode_context_parallel_size": 1}, 4),
+        ("0.33.0", "TRITON_MLA", {}, 1),
+    ],
+)
+def test_how_many_query_tokens_vllm_hands_to_the_kernel(version, backend, resolved, seen):
+    draft = {"speculative_method": "mtp", "num_speculative_tokens": 3}
+    posed = posed_by_vllm(version, backend, **draft, **resolved)
+    assert posed.problem.q_len == seen
+    assert any("prefill path" in note for note in posed.problem.notes) == (seen == 1)
+    assert posed_by_vllm(version, backend, **resolved).problem.q_len == 1
+
+
+def test_the_page_that_vllms_kernels_see():
+    assert posed_by_vllm("0.33.0", "FLASHMLA", block_size=256).problem.page_size == 64
+    assert posed_by_vllm("0.33.0", "CUTLASS_MLA", block_size=256).problem.page_size == 128
+    assert posed_by_vllm("0.33.0", "FLASHINFER_MLA", block_size=96).problem.page_size == 32
+    assert posed_by_vllm("0.33.0", "TRITON_MLA", block_size=48).problem.page_size == 48
+
+
+def test_what_of_vllm_is_not_covered():
+    sparse = posed_by_vllm("0.33.0", "FLASHMLA_SPARSE")
+    assert "sparse attention is not covered" in sparse.rows[0].detail
+    both = posed_by_vllm("0.33.0", "FLASHMLA", prefill_context_parallel_size=2)
+    assert "prefill context parallelism is not covered" in both.rows[0].detail
+    assert "no adapter for vllm's ROCM_AITER_MLA" in posed_by_vllm("0.33.0", "ROCM_AITER_MLA").rows[0].detail
+
+
+def test_a_backend_by_its_name_in_the_engine(asked):
+    sizes = {"tp_size": 8, "dcp_size": 8, "interleave": 16, "page_size": 64, "comm": "a2a"}
+    check_backend("vllm", "0.33.0", "FLASHMLA", sizes, V3, target_sm=90)
+    problem, adapter, convention, sm = asked[-1]
+    assert (adapter, problem["interleave"], sm) == ("vllm-flashmla", 16, 90)
+    assert (convention.lse_base, convention.comm) == ("e", "a2a")
+    report = check_backend("vllm", "0.33.0", "FLASHMLA", {**sizes, "dcp_size": 3}, V3)
+    assert "not a multiple of dcp_size 3" in report.rows[0].detail

@@ -21,11 +21,11 @@ FLASHINFER = ("0.6.15.post1", "0.6.17", "0.6.18.post1", "0.7.2", "0.7.4")
 OF_FLASHINFER = ("flashinfer", "flashinfer-fa2", "flashinfer-fa3", "trtllm_mla", "cutedsl_mla")
 
 
-def calls(name, *, dcp_size=4, q_len=4, kv_dtype="fp8_e4m3", scale=1.0):
+def calls(name, *, dcp_size=4, q_len=4, kv_dtype="fp8_e4m3", scale=1.0, **options):
     problem = DecodeProblem(8, 512, 64, 0.1, page_size=64, dcp_size=dcp_size, kv_dtype=kv_dtype)
     setting = Setting((65,), dcp_size, q_len=q_len, latent_scale=scale, rope_scale=scale)
     inputs = draw_inputs(problem, setting, torch.device("cpu"))
-    return load_backend(name).calls(draw_shard(problem, setting, inputs, dcp_size - 1))
+    return load_backend(name, options).calls(draw_shard(problem, setting, inputs, dcp_size - 1))
 
 
 def reasons(name, table, **sizes):
@@ -64,10 +64,77 @@ def test_older_flashinfer_names_what_it_lacks():
     )
 
 
-@pytest.mark.parametrize("version", ["0.1.8", "2.0.4"])
+@pytest.mark.parametrize("version", ["0.1.8", "2.0.3", "2.0.4"])
 @pytest.mark.parametrize("dcp_size", [1, 4])
 def test_tokenspeed_takes_the_call(version, dcp_size):
     assert reasons("tokenspeed_mla", RECORDED["tokenspeed_mla"][version], dcp_size=dcp_size) == {}
+
+
+VLLMS = {
+    "0.18.1": {"flashinfer": "0.6.6", "splits": 4, "mla": False},
+    "0.22.1": {"flashinfer": "0.6.11.post2"},
+    "0.28.0": {"flashinfer": "0.6.16.post3"},
+    "0.33.0": {"flashinfer": "0.7.2.post1"},
+}
+
+
+@pytest.mark.parametrize("version", VLLMS)
+@pytest.mark.parametrize("kv_dtype", ["bf16", "fp8_e4m3"])
+def test_vllms_own_kernels_take_the_calls(version, kv_dtype):
+    table = RECORDED["vllm"][version]
+    options = {name: value for name, value in VLLMS[version].items() if name != "flashinfer"}
+    for name in ("vllm-flashmla", "vllm-fa3", "vllm-cutlass", "vllm-triton"):
+        sizes = {"q_len": 1, **(options if name == "vllm-triton" else {})}
+        assert reasons(name, table, kv_dtype=kv_dtype, **sizes) == {}
+    if version == "0.18.1":
+        assert "takes no is_mla" in str(reasons("vllm-triton", table, kv_dtype=kv_dtype, q_len=1))
+
+
+@pytest.mark.parametrize(
+    ("version", "options", "reason"),
+    [
+        ("0.1.2", {"lse": False}, None),
+        ("0.1.2", {}, "takes no return_lse"),
+        ("0.1.8", {}, None),
+        ("0.1.8", {"runs": True}, "takes no cp_interleave_size"),
+        ("2.0.3", {"runs": True}, None),
+    ],
+)
+def test_tokenspeed_takes_vllms_call_or_the_missing_argument_is_named(version, options, reason):
+    found = reasons("tokenspeed_mla", RECORDED["tokenspeed_mla"][version], pdl=False, **options)
+    assert (reason in str(found)) if reason else found == {}
+
+
+@pytest.mark.parametrize("dcp_size", [1, 4])
+def test_flashinfer_takes_the_calls_of_each_vllm(dcp_size):
+    for version in ("0.6.6", "0.6.11.post2"):
+        table = signature_table(Version(version)).signatures
+        assert reasons("trtllm_mla", table, dcp_size=dcp_size, lse=False) == {}
+    table = signature_table(Version("0.6.16.post3")).signatures
+    assert reasons("trtllm_mla", table, dcp_size=dcp_size) == {}
+    assert reasons("cutedsl_mla", table, dcp_size=dcp_size, dcp=False) == {}
+    table = signature_table(Version("0.7.2.post1")).signatures
+    assert reasons("cutedsl_mla", table, dcp_size=dcp_size) == {}
+
+
+def test_a_kernel_is_told_the_runs_of_tokens_or_not():
+    problem = DecodeProblem(8, 512, 64, 0.1, page_size=64, dcp_size=4, interleave=16, kv_dtype="fp8_e4m3")
+    setting = Setting((200,), 4, q_len=2)
+    shard = draw_shard(problem, setting, draw_inputs(problem, setting, torch.device("cpu")), 2)
+    (told,) = load_backend("tokenspeed_mla", {"runs": True}).calls(shard)
+    assert (told.arguments["cp_interleave_size"], told.arguments["seq_lens"].tolist()) == (16, [48])
+    (untold,) = load_backend("tokenspeed_mla").calls(shard)
+    assert "cp_interleave_size" not in untold.arguments
+    _, run = load_backend("vllm-fa3").calls(shard)
+    assert run.arguments["max_seqlen_k"] == 64
+    assert run.arguments["cp_tot_seqused_k"].tolist() == [200]
+    (rows,) = load_backend("vllm-triton").calls(shard)
+    assert rows.arguments["b_seq_len"].tolist() == [47, 48]
+    assert rows.arguments["lse"].dtype == shard.q_latent.dtype
+    _, padded = load_backend("vllm-cutlass").calls(shard)
+    query = padded.arguments["q_nope"]
+    assert query.untyped_storage().nbytes() >= 2 * 128 * 512
+    assert query.shape == (2, 8, 512)
 
 
 def test_flashmla_takes_the_calls():
@@ -77,11 +144,11 @@ def test_flashmla_takes_the_calls():
 
 def test_several_query_tokens_get_the_global_lengths_from_cyclic_kernels_only():
     for name in BACKENDS:
-        if name == "triton":
+        if name in {"triton", "vllm-cutlass"}:
             continue
         every = {argument for call in calls(name) for argument in call.arguments}
         cyclic = load_backend(name).traits.cyclic and name != "reference"
-        assert bool(every & {"causal_seqs", "causal_seqlens_kv_global"}) == cyclic
+        assert bool(every & {"causal_seqs", "causal_seqlens_kv_global", "cp_tot_seqused_k"}) == cyclic
     shard = next(call for call in calls("tokenspeed_mla")).arguments
     assert shard["causal_seqs"].tolist() == [65]
     assert shard["seq_lens"].tolist() == [16]
