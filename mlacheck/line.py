@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 from mlacheck.builtin import DISAGREEMENT, MODELS_DIFFER
 from mlacheck.facts import UNKNOWN, is_known
 from mlacheck.finding import Location, Problem, Remedy
-from mlacheck.frozen import frozen
+from mlacheck.frozen import frozen, replace
 from mlacheck.probes.model import ModelProblem
+from mlacheck.probes.version import parse_version
 from mlacheck.ruleset.interpreter import evaluate
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Line:
     """The arguments and facts of one command."""
 
     def __init__(self, around: Surroundings, command: LaunchCommand, options: Options) -> None:
+        command = fitted(command, around.compiled.program.version)
         self.around, self.command, self.options = around, command, options
         self.arguments: Arguments = around.grammar.parse(command.argv, command.unknown)
         spans = [span for given in self.arguments.given.values() for span in given.spans]
@@ -187,6 +189,21 @@ class Line:
     def _given(self, dest: str) -> object:
         value = self.facts.get(dest)
         return value if is_known(value) else None
+
+
+def fitted(command: LaunchCommand, version: str) -> LaunchCommand:
+    """Settle the words that stand for some versions of the engine only."""
+    if not any(word.since for word in command.words):
+        return command
+    now = parse_version(version)
+    words = []
+    for word in command.words:
+        first = parse_version(word.since) if word.since else None
+        if first is None or now is None:
+            words.append(word)
+        elif now >= first:
+            words.append(replace(word, unknown=(), splits=False, since=""))
+    return replace(command, words=tuple(words))
 
 
 def world_fact(worlds: tuple[Mapping[str, object], ...]) -> str:

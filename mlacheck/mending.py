@@ -100,7 +100,7 @@ def _first(
             reasons.append(f"{solution.text}: variables are not edited in place")
             continue
         try:
-            made = changes(document.text, command.words, solution.command.words)
+            made = changes(document.text, session.fitted(command).words, solution.command.words)
         except NotEditableError as error:
             reasons.append(f"{solution.text}: {error} (line {error.line})")
             continue
@@ -121,7 +121,7 @@ def _wrong(
     session: Session,
 ) -> str | None:
     """Say what speaks against a change: the text has to read as the line meant, and no other line fails."""
-    if len(after) != len(before) or after[number].argv != solution.command.argv:
+    if len(after) != len(before) or session.fitted(after[number]).argv != solution.command.argv:
         return "the file does not read as that line afterwards"
     if any(one.level == "error" for one in session.check(after[number]).findings):
         return "the line still fails afterwards"

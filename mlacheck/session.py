@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mlacheck.builtin import CONFIG_REFUSED
 from mlacheck.finding import Location, Problem, Remedy, judged
 from mlacheck.frozen import replace
-from mlacheck.line import Line, Options
+from mlacheck.line import Line, Options, fitted
 from mlacheck.probes.engine import recorded_versions
 from mlacheck.probes.model import ModelConfig, ModelProblem, find_model
 from mlacheck.probes.target import LaunchHints, TargetFlags, resolve_target
@@ -68,6 +68,10 @@ class Session:
         from mlacheck.remedies.advice import Advice  # only for a line with an error
 
         return Advice(Line(self.checker(command), command, self._options(command))).solutions
+
+    def fitted(self, command: LaunchCommand) -> LaunchCommand:
+        """Give the command as the engine's version reads it."""
+        return fitted(command, self.checker(command).compiled.program.version)
 
     def evaluations(self, command: LaunchCommand) -> list[Evaluation]:
         """Give the rules' run over one command, once for each GPU that it may be for."""

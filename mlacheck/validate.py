@@ -94,9 +94,10 @@ class _Check:
     """The work on one command."""
 
     def __init__(self, checker: Checker, command: LaunchCommand, options: Options) -> None:
-        self.checker, self.command, self.options = checker, command, options
+        self.checker, self.options = checker, options
         self.target, self.compiled, self.grammar = checker.target, checker.compiled, checker.grammar
         self.line = Line(checker, command, options)
+        self.command = self.line.command
         # Every possible world has an error, if not the same one.
         self.fails_everywhere = False
         self._lines: tuple[Remedy, ...] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.builtin import PARSER
@@ -11,6 +12,7 @@ from mlacheck.engines.spelling import suggest
 from mlacheck.frozen import frozen, replace
 from mlacheck.launch import parse_text
 from mlacheck.launch.command import LaunchCommand, Word
+from mlacheck.launch.file.config import CONFIG, with_configs
 from mlacheck.probes.engine import recorded_versions
 from mlacheck.remedies.edit import option_words
 from mlacheck.remedies.words import words_of_remedy
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from mlacheck.diagnosis.phrases import Candidate
     from mlacheck.evaluation import Evaluation
     from mlacheck.finding import Finding, Report
+    from mlacheck.launch.command import LaunchProblem
     from mlacheck.ruleset.program import Step
     from mlacheck.session import Session
 
@@ -83,10 +86,10 @@ def diagnose(log: Log, session: Session, version: str | None = None) -> Result:
     told, origin = _version(log, version)
     if told is not None:
         session.flags = replace(session.flags, engine_version=told)
-    command, command_from = _command(log, told, session)
+    command, command_from, problems = _command(log, told, session)
     report, evaluations = None, []
     if command is not None and told is not None:
-        report, evaluations = session.check(command), session.evaluations(command)
+        report, evaluations = session.check(command, problems), session.evaluations(command)
     fired = {finding.id for finding in report.findings} if report else set()
     remedies = Remedies(log.engine, told, evaluations)
     diagnoses = []
@@ -123,14 +126,23 @@ def _version(log: Log, version: str | None) -> tuple[str | None, str]:
     return None, "not told: --engine-version V narrows the rules"
 
 
-def _command(log: Log, version: str | None, session: Session) -> tuple[LaunchCommand | None, str]:
+def _command(
+    log: Log, version: str | None, session: Session
+) -> tuple[LaunchCommand | None, str, tuple[LaunchProblem, ...]]:
+    """Give the launch line, where it comes from, and what is wrong with a config file that it names."""
+    printed = log.arguments is not None and version is not None
     for text in log.launches:
         for start in sorted(at for at in map(text.find, (log.engine, *_STARTS)) if at >= 0):
-            found = [one for one in parse_text(text[start:]).commands if one.engine == log.engine]
+            launch = parse_text(text[start:])
+            # What the log prints holds what the engine read from the file there; a file here may be another.
+            if printed and any(word.text == CONFIG for one in launch.commands for word in one.words):
+                continue
+            result = with_configs(launch, Path())
+            found = [one for one in result.commands if one.engine == log.engine]
             if found:
-                return found[0], "the log shows it"
+                return found[0], "the log shows it", result.problems
     if log.arguments is None or version is None:
-        return None, ""
+        return None, "", ()
     launcher = log.signs.launcher
     checker = session.checker(LaunchCommand(log.engine, launcher[-1], ()))
     grammar, program = checker.grammar, checker.compiled.program
@@ -144,7 +156,7 @@ def _command(log: Log, version: str | None, session: Session) -> tuple[LaunchCom
             words += option_words(option, value)
     text = " ".join([*launcher, *map(shlex.quote, words)])
     command = LaunchCommand(log.engine, launcher[-1], tuple(map(Word, words)), prefix=launcher, text=text)
-    return command, "made from the arguments that the log prints"
+    return command, "made from the arguments that the log prints", ()
 
 
 class Remedies:

@@ -36,6 +36,8 @@ class Word:
     # How words are set apart where it stands: `shell` (blanks), `item` (a line of a YAML list), `flow`
     # (a list in brackets: YAML, JSON, TOML, Python, Dockerfile), `map` (key or value of a YAML mapping).
     style: str = "shell"
+    # The first version of the engine for which it stands; "" for all.
+    since: str = ""
     # Quotes around the text that it is a part of, outermost first: `single` and `double` are the shell's,
     # `yaml-plain`, `yaml-single`, `yaml-double`, `yaml-block`, `json`, `toml`, `python` the file's.
     within: tuple[str, ...] = ()

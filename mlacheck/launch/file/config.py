@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import functools
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
+from mlacheck.data import load_json, rules_root
 from mlacheck.frozen import frozen, replace
 from mlacheck.launch.command import LaunchProblem, LaunchResult, Word
 from mlacheck.launch.file.decode import MOST_BYTES, decode
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from mlacheck.launch.command import LaunchCommand
-    from mlacheck.launch.file.node import Mapping
+    from mlacheck.launch.file.node import Mapping as Tree
 
-_FLAG: Final = "--config"
+CONFIG: Final = "--config"
 _MODELS: Final = ("--model", "--model-path")
 
 
@@ -32,40 +36,32 @@ class _RefusedError(Exception):
 
 @frozen
 class _Reading:
-    """How an engine reads its config file."""
+    """How an engine reads its config file: `config.json` among its rules."""
 
     any_case: bool  # the file's ending may be written in capitals
-    # What it says of a file with another ending, and of one that holds no mapping.
+    # What it says of a file with another ending, of one that holds no mapping, and of a second file.
     ending: str
     mapping: str
+    several: str
     # What it says of a file that holds nothing; "" where that is no mistake.
     empty: str = ""
     # Entry points that refuse a file without a model when the line names none either.
-    needs_model: frozenset[str] = frozenset()
-    # Entry points whose newer versions turn `false` into the flag that switches off, and older ones do not.
-    switches_off: frozenset[str] = frozenset()
+    needs_model: tuple[str, ...] = ()
+    # Entry points that turn `false` into the flag that switches off, and the version from which they do.
+    switches_off: Mapping[str, str] = field(default_factory=dict)
 
 
-_READINGS: Final = {
-    "sglang": _Reading(
-        any_case=True,
-        ending="Config file must be YAML format",
-        mapping="Config file must contain a dictionary at root level",
-    ),
-    "vllm": _Reading(
-        any_case=False,
-        ending="Config file must be of a yaml/yml type",
-        mapping="object has no attribute 'items'",
-        empty="object has no attribute 'items'",
-        needs_model=frozenset({"vllm serve"}),
-        switches_off=frozenset({"vllm.entrypoints.openai.api_server"}),
-    ),
-}
+@functools.cache
+def _reading(engine: str) -> _Reading | None:
+    if not rules_root().joinpath(engine, "config.json").is_file():
+        return None
+    data = load_json(engine, "config.json")
+    return _Reading(**data) if isinstance(data, dict) else None
 
 
 def with_configs(result: LaunchResult, folder: Path) -> LaunchResult:
     """Put the config files that commands name, looked up from `folder`, into their words."""
-    if not any(word.text.startswith(_FLAG) for one in result.commands for word in one.words):
+    if not any(word.text.startswith(CONFIG) for one in result.commands for word in one.words):
         return result
     problems: list[LaunchProblem] = []
     commands = tuple(_with_config(command, folder, problems) for command in result.commands)
@@ -74,31 +70,38 @@ def with_configs(result: LaunchResult, folder: Path) -> LaunchResult:
 
 def _with_config(command: LaunchCommand, folder: Path, problems: list[LaunchProblem]) -> LaunchCommand:
     words = command.words
-    reading = _READINGS.get(command.engine)
+    reading = _reading(command.engine)
     if reading is None:
         return command
-    glued = next((word for word in words if word.text.startswith(f"{_FLAG}=")), None)
+    glued = next((word for word in words if word.text.startswith(f"{CONFIG}=")), None)
     if glued is not None:
         # The engine looks for the word `--config` alone; the glued form is parsed and never read.
         problems.append(
             LaunchProblem(
                 "config-not-read",
-                f"{glued.text} is accepted and never read: the engine looks for `{_FLAG}` as its own word",
-                f"write {_FLAG} {glued.text.partition('=')[2]}",
+                f"{glued.text} is accepted and never read: the engine looks for `{CONFIG}` as its own word",
+                f"write {CONFIG} {glued.text.partition('=')[2]}",
                 glued.line,
                 glued.column,
                 "warning",
             )
         )
-    at = next((index for index, word in enumerate(words) if word.text == _FLAG), None)
+    at = next((index for index, word in enumerate(words) if word.text == CONFIG), None)
     if at is None or at + 1 >= len(words):
         return command
     name = words[at + 1]
     rest = (*words[:at], *words[at + 2 :])
+    again = next((index for index, word in enumerate(rest) if word.text == CONFIG), None)
+    if again is not None:
+        second = rest[again]
+        problems.append(
+            _refused(second, f"{CONFIG} is given twice", "put both files into one", reading.several)
+        )
+        return replace(command, words=(*rest[:again], *rest[again + 2 :]))
     # What the file says is not known: as if `$FILE` stood in the place of its words.
     if name.unknown:
         return replace(command, words=(replace(name, splits=True), *rest))
-    raw = f"{_FLAG} {name.raw or name.text}"
+    raw = f"{CONFIG} {name.raw or name.text}"
     open_ = replace(name, unknown=(name.text,), splits=True, raw=raw, start=-1, end=-1)
     try:
         read = _read(folder / name.text, name, command, reading)
@@ -106,7 +109,7 @@ def _with_config(command: LaunchCommand, folder: Path, problems: list[LaunchProb
         problems.append(
             LaunchProblem(
                 "config-unread",
-                f"{_FLAG} {name.text}: {error}; what it says is not known",
+                f"{CONFIG} {name.text}: {error}; what it says is not known",
                 "give a path that can be read from here",
                 name.line,
                 name.column,
@@ -114,7 +117,7 @@ def _with_config(command: LaunchCommand, folder: Path, problems: list[LaunchProb
         )
         return replace(command, words=(open_, *rest))
     except _RefusedError as error:
-        problems.append(_refused(name, f"{_FLAG} {name.text}: {error}", "correct the file", error.said))
+        problems.append(_refused(name, f"{CONFIG} {name.text}: {error}", "correct the file", error.said))
         return replace(command, words=(open_, *rest))
     if command.entry in reading.needs_model and not any(
         word.text.partition("=")[0] in _MODELS for word in (*read, *rest)
@@ -137,7 +140,7 @@ def _read(path: Path, name: Word, command: LaunchCommand, reading: _Reading) -> 
     root = _mapping(path, reading)
     if root is None:
         return ()
-    via = (f"{_FLAG} {name.text}",)
+    via = (f"{CONFIG} {name.text}",)
     words = [
         Word(field.text, name.line, name.column, field.unknown, via=via)
         for field in config_fields(root, command.engine)
@@ -146,13 +149,21 @@ def _read(path: Path, name: Word, command: LaunchCommand, reading: _Reading) -> 
         from mlacheck.launch.file.flags import switched_off  # same
 
         words += [
-            Word(flag, name.line, name.column, ("the engine's version",), splits=True, via=via)
+            Word(
+                flag,
+                name.line,
+                name.column,
+                ("the engine's version",),
+                splits=True,
+                via=via,
+                since=reading.switches_off[command.entry],
+            )
             for flag in switched_off(root, command.engine)
         ]
     return tuple(words)
 
 
-def _mapping(path: Path, reading: _Reading) -> Mapping | None:
+def _mapping(path: Path, reading: _Reading) -> Tree | None:
     """Read the mapping that a file holds, None for an empty file."""
     from mlacheck.launch.file.node import Mapping, Scalar, TreeError  # only for commands that have one
     from mlacheck.launch.file.yaml_ import documents  # same

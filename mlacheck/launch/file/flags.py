@@ -124,7 +124,8 @@ def switched_off(node: Mapping, engine: str) -> list[str]:
     return [
         f"--no-{key.text}"
         for key, value in node.all().values()
-        if key.text.replace("-", "_") in on and _value(value) is False
+        # The engine looks for the flag as it is written here, and its own are written with hyphens.
+        if "_" not in key.text and key.text.replace("-", "_") in on and _value(value) is False
     ]
 
 

@@ -66,7 +66,8 @@ WRAPPED = (
 
 
 def fix(path, *more):
-    return CliRunner().invoke(cli, ["fix", str(path), *TARGET, *more])
+    target = [] if "--engine-version" in more else TARGET
+    return CliRunner().invoke(cli, ["fix", str(path), *target, *more])
 
 
 def validated(path):

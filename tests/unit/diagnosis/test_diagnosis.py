@@ -129,6 +129,19 @@ def test_a_command_in_the_log_is_used():
     assert result.command.startswith("python -m sglang.launch_server")
 
 
+def test_a_config_file_of_a_launch_line_is_read_unless_the_log_prints_what_it_said(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.yaml").write_text("model-path: x\ntp-size: 8\ndcp-size: 3\n")
+    line = "+ python -m sglang.launch_server --config c.yaml"
+    assert read([line], "0.5.18").report.resolved["dcp_size"].value == 3
+    printed = "server_args=ServerArgs(model_path='x', tp_size=8, dcp_size=4)"
+    result = read([line, printed], "0.5.18")
+    assert result.report.resolved["dcp_size"].value == 4
+    assert result.command_from == "made from the arguments that the log prints"
+    (tmp_path / "c.yaml").unlink()
+    assert [one.kind for one in read([line], "0.5.18").report.problems][:1] == ["config-unread"]
+
+
 def test_a_bare_assertion_is_told_by_its_place():
     lines = [
         '  File "/x/site-packages/sglang/srt/arg_groups/parallel_hook.py", line 326, in SYMBOL',

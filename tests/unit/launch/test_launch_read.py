@@ -10,6 +10,7 @@ from mlacheck.launch import parse_text
 from mlacheck.launch.file.decode import MOST_BYTES
 from mlacheck.launch.file.read import read_bytes, read_path
 from mlacheck.launch.file.walk import files
+from mlacheck.line import fitted
 
 SERVE = "sglang serve m --tp 8\n"
 
@@ -195,12 +196,31 @@ def test_vllm_reads_its_config_file_in_its_own_way(tmp_path, line, rest):
 
 
 def test_what_vllm_versions_make_of_false_is_open_where_it_matters(tmp_path):
-    (tmp_path / "c.yaml").write_text("enable-prefix-caching: false\nenforce-eager: false\n")
+    (tmp_path / "c.yaml").write_text(
+        "enable-prefix-caching: false\nenforce-eager: false\nasync_scheduling: false\n"
+    )
     launch = tmp_path / "run.sh"
     launch.write_text("python -m vllm.entrypoints.openai.api_server --model m --config c.yaml\n")
     [command] = read_path(str(launch)).commands
     assert command.argv == ("--no-enable-prefix-caching", "--model", "m")
     assert command.loose == (0,)
+    assert [fitted(command, one).argv for one in ("0.22.1", "0.28.0")] == [
+        ("--model", "m"),
+        ("--no-enable-prefix-caching", "--model", "m"),
+    ]
+    assert fitted(command, "0.33.0").loose == ()
+
+
+@pytest.mark.parametrize("line", ["sglang serve m", "vllm serve m"])
+def test_a_second_config_file_is_refused(tmp_path, line):
+    (tmp_path / "a.yaml").write_text("port: 1\n")
+    launch = tmp_path / "run.sh"
+    launch.write_text(f"{line} --config a.yaml --config b.yaml --dtype auto\n")
+    result = read_path(str(launch))
+    [problem] = result.problems
+    assert (problem.kind, problem.column) == ("config-refused", launch.read_text().rindex("--config") + 1)
+    assert "config file" in problem.said
+    assert result.commands[0].argv[-2:] == ("--dtype", "auto")
 
 
 @pytest.mark.parametrize(
