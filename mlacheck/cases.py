@@ -12,6 +12,7 @@ from mlacheck.frozen import frozen, replace
 from mlacheck.launch.command import LaunchCommand, Word
 from mlacheck.probes.engine import ENGINES
 from mlacheck.probes.target import TargetFlags
+from mlacheck.probes.version import parse_version
 from mlacheck.session import Session
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _KINDS: Final = {
 }
 _TEXTS: Final = ("engine", "engine_version", "model", "gpu", "flashinfer")
 _CONFIG: Final = "--config"
+_TARGET: Final = frozenset({"engine_version", "gpu", "flashinfer"})
 _KEYS: Final = frozenset((*_TEXTS, "id", "args", "env", "gpu_count", "nodes", "packages"))
 
 
@@ -76,7 +78,10 @@ class Cases:
         command = _command(case)
         if isinstance(command, str):
             return CaseProblem(number, command, case.get("id"))
-        return self.report(case, command)
+        report = self.report(case, command)
+        # A target that nobody knows is a mistake in the case, not a line that is hard to judge.
+        bad = next((one for one in report.problems if one.kind in _TARGET), None)
+        return report if bad is None else CaseProblem(number, f"{bad.message}; {bad.hint}", case.get("id"))
 
     def report(self, case: dict[str, Any], command: LaunchCommand | None = None) -> Report:
         """Check one well-formed case, whose args are a list unless its command is given."""
@@ -176,6 +181,9 @@ def _wrong(case: dict[str, Any]) -> str | None:
         isinstance(packages, dict) and all(isinstance(v, str | None) for v in packages.values())
     ):
         return f"packages is {packages!r}; give an object of versions, null for what is not installed"
+    for name, version in (packages or {}).items():
+        if version is not None and parse_version(version) is None:
+            return f"packages: {name} is {version!r}, which is no version; write a release such as 1.2.3"
     for key, least in (("gpu_count", 0), ("nodes", 1)):
         value = case.get(key)
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):

@@ -38,11 +38,17 @@ def command(old: str, new: str, text: str | None, words: Sequence[str], format_:
     if given["engine_version"]:
         raise click.UsageError("the versions are the two arguments; leave --engine-version out")
     from mlacheck.comparison import compare  # not needed for --help
-    from mlacheck.probes.engine import recorded_versions  # same
+    from mlacheck.probes.engine import ENGINES, recorded_versions  # same
     from mlacheck.report.comparison import text_lines, to_dict  # same
     from mlacheck.report.layout import width_of  # same
 
     result = read_launch(text, words, given)
+    if all(one.entry == "flags" for one in result.commands):
+        # Bare flags do not say whose they are; versions that only one engine has do.
+        have = [one for one in ENGINES if {old, new} <= set(recorded_versions(one))]
+        if len(have) == 1 and have[0] != given["engine"]:
+            given["engine"] = have[0]
+            result = read_launch(text, words, given)
     launches = [one for one in result.commands if recorded_versions(one.engine)]
     if len(launches) != 1:
         click.echo(f"error: {len(launches)} launch commands found; compare takes one", err=True)

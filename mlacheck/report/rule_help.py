@@ -29,6 +29,7 @@ def rule_help(finding: Finding) -> str:
     if finding.confirm:
         parts.append(f"What would confirm it on a GPU: {finding.confirm}")
     parts.append(
-        f"To accept it, put `# mlacheck: ignore[{finding.id}] REASON` on the line above the command."
+        f"To accept it, put a comment `# mlacheck: ignore[{finding.id}] REASON` above the command or on its "
+        "first line, with no other command between."
     )
     return "\n\n".join(part for part in parts if part)

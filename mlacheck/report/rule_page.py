@@ -35,7 +35,11 @@ def sections(one: Explanation) -> Iterator[tuple[str, str, tuple[str, ...]]]:
         yield "Source, in the engine's package", "list", one.sources
     if one.evidence:
         yield "Evidence", "list", one.evidence
-    yield "To accept it", "text", (f"`# mlacheck: ignore[{one.id}] REASON` on the line above the command",)
+    yield (
+        "To accept it",
+        "text",
+        (f"a comment `# mlacheck: ignore[{one.id}] REASON` above the command or on its first line",),
+    )
     yield "Rule", "text", (one.place.partition(":")[0],)
 
 

@@ -38,9 +38,13 @@ def engine(bin_):
 def start(environ, engine, tmp_path):  # noqa: ARG001 - the stand-in has to be there
     children = []
 
-    def start(*line, shell=None, **env):
+    def start(*line, shell=None, program=None, **env):
         options = {"MLACHECK_OPTIONS": "--strict --gpu b200 --engine-version 0.5.18 --no-config"}
-        command = [*([shell] if shell else []), str(tmp_path / "bin" / "mlacheck-entrypoint"), *line]
+        command = [
+            *([shell] if shell else []),
+            str(program or tmp_path / "bin" / "mlacheck-entrypoint"),
+            *line,
+        ]
         child = subprocess.Popen(
             command,
             env={**environ, **options, **env},
@@ -68,6 +72,29 @@ def test_a_line_that_passes_becomes_the_engine_with_its_id_signals_and_exit_code
     child.send_signal(number)
     out, err = child.communicate(timeout=20)
     assert (child.returncode, out) == (7, f"engine got {number.value}\n"), err
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_its_folder_need_not_be_on_the_path(start, bin_, good, root, tmp_path, link):
+    (bin_ / "python3").rename(tmp_path / "python3")
+    script = bin_ / "mlacheck-entrypoint"
+    if link:  # the real one lies beside mlacheck, the link does not
+        script.unlink()
+        script.write_text((root / "gates" / "mlacheck-entrypoint").read_text())
+        script.chmod(0o755)
+        script = tmp_path / "elsewhere"
+        script.symlink_to(bin_ / "mlacheck-entrypoint")
+    child = start(*good.split(), program=script, PATH=f"{tmp_path}:/usr/bin:/bin")
+    assert child.stdout.readline().startswith(f"engine {child.pid} ")
+
+
+def test_without_mlacheck_nothing_is_started(start, bin_, good, tmp_path):
+    (bin_ / "mlacheck").unlink()
+    (bin_ / "python3").rename(tmp_path / "python3")
+    child = start(*good.split(), PATH=f"{tmp_path}:/usr/bin:/bin")
+    out, err = child.communicate(timeout=60)
+    assert (child.returncode, out) == (4, "")
+    assert "neither beside" in err
 
 
 def test_a_line_that_does_not_pass_is_not_started(start, bad):

@@ -101,11 +101,21 @@ def test_cases_of_one_target_share_a_session_and_others_do_not():
     assert len(cases._sessions) == 2
 
 
-def test_a_target_that_cannot_be_read_leaves_no_ok():
-    for row in (case(gpu="banana"), case(engine_version="banana"), case(flashinfer="banana")):
-        [report] = check(row)
-        assert report.verdict == "unknown"
-        assert report.problems
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ({"gpu": "h2oo"}, "unknown GPU 'h2oo'; use one of"),
+        ({"engine_version": "banana"}, "sglang version 'banana' cannot be read; write a release"),
+        ({"flashinfer": "x.y"}, "FlashInfer version 'x.y' cannot be read; write a release"),
+        ({"packages": {"sglang_kernel": "bad"}}, "packages: sglang_kernel is 'bad', which is no version"),
+    ],
+)
+def test_a_target_that_cannot_be_read_is_a_mistake_of_the_case_and_the_others_go_on(named, said):
+    bad, good = check(case(**named, id="a"), case())
+    assert isinstance(bad, CaseProblem)
+    assert (bad.line, bad.id) == (1, "a")
+    assert bad.message.startswith(said)
+    assert good.verdict == "ok"
 
 
 JSON = st.recursive(

@@ -83,3 +83,13 @@ def test_the_engine_is_the_commands_own():
     done = CliRunner().invoke(cli, ["compare", "0.5.17", "0.33.0", "--", *line])
     assert done.exit_code == 2
     assert "vllm 0.5.17 is not recorded" in done.stderr
+
+
+def test_bare_flags_are_those_of_the_engine_that_has_the_versions():
+    words = ["--gpu", "h200", "--args", "--model deepseek-ai/DeepSeek-V3 -tp 8"]
+    done = CliRunner().invoke(cli, ["compare", "0.18.1", "0.33.0", *words])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("vllm 0.18.1 to 0.33.0")
+    done = CliRunner().invoke(cli, ["compare", "0.5.17", "0.33.0", *words])
+    assert done.exit_code == 2
+    assert "sglang 0.33.0 is not recorded" in done.stderr

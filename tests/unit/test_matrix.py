@@ -92,6 +92,7 @@ def test_no_name_is_cut(rows, kv, speculation):
         (["--dcp", "x"], "whole number"),
         (["--backend", "nosuch"], "trtllm_mla"),
         (["--kv", "auto,zz"], "fp8_e4m3"),
+        (["--engine-version", "0.5.18", "--speculation", "EAGLE,foo"], "EAGLE3"),
         (["--engine", "vllm", "--engine-version", "0.33.0", "--kv", "zz"], "fp8"),
         (["--engine", "vllm", "--engine-version", "0.33.0", "--backend", "nosuch"], "FLASHMLA"),
         (["--engine", "vllm", "--speculation", "eagle"], "backend, dcp, kv"),
