@@ -41,6 +41,7 @@ class Axis:
     name: str
     argument: str
     values: tuple[str, ...]
+    flags: str = ""  # how a value is written where it is more than that argument's value
 
 
 @frozen
@@ -118,7 +119,12 @@ def axes(engine: str, version: str, given: Mapping[str, Sequence[str]]) -> tuple
     known = settings(engine)
     rows = Axis("backend", known["row"], tuple(given.get("backend") or default_rows(engine, version)))
     columns = tuple(
-        Axis(one["name"], one["argument"], tuple(map(str, given.get(one["option"]) or one["values"])))
+        Axis(
+            one["name"],
+            one["argument"],
+            tuple(map(str, given.get(one["option"]) or one["values"])),
+            one.get("flags", ""),
+        )
         for one in known["columns"]
     )
     return rows, columns
@@ -128,6 +134,7 @@ def refused(engine: str, version: str, given: Mapping[str, Sequence[str]]) -> st
     """Say which of the values that were asked for the engine's parser does not take, and what it takes."""
     grammar, known = Grammar.load(engine, version), settings(engine)
     arguments = {"backend": known["row"], **{one["option"]: one["argument"] for one in known["columns"]}}
+    flags = {one["option"]: one.get("flags", "") for one in known["columns"]}
     tables = load_program(engine, version).program.tables
     for name, values in given.items():
         if name not in arguments:
@@ -138,9 +145,11 @@ def refused(engine: str, version: str, given: Mapping[str, Sequence[str]]) -> st
         for value in values:
             if value in {AUTO, NONE} or value == str(grammar.defaults.get(option.dest)):
                 continue
-            problems = grammar.parse(option_words(option, value)).problems
+            problems = grammar.parse(_written(grammar, option.dest, flags.get(name, ""), value)).problems
             wrong = any(one.kind != "missing-required" for one in problems)
             wrong |= bool(choices) and value.lower() not in {str(one).lower() for one in choices}
+            if wrong and flags.get(name):
+                return f"--{name} {value}: {engine} {version} does not take it: {problems[0].message}"
             if wrong or (option.type == "int" and int(value) < 1):
                 return f"--{name} {value}: {engine} {version} takes {takes}"
     return None
@@ -154,7 +163,7 @@ def build(session: Session, base: LaunchCommand, rows: Axis, columns: tuple[Axis
         for column in itertools.product(*(axis.values for axis in columns)):
             words = list(base.words)
             for axis, value in zip((rows, *columns), (row, *column), strict=True):
-                words += _words(checker.grammar, axis.argument, value)
+                words += _words(checker.grammar, axis, value)
             command = replace(base, words=tuple(words))
             command = replace(command, text=render(command))
             report = session.check(command)
@@ -164,11 +173,17 @@ def build(session: Session, base: LaunchCommand, rows: Axis, columns: tuple[Axis
     return Matrix(base.engine, checker.version, target, assumptions, rows, columns, tuple(cells))
 
 
-def _words(grammar: Grammar, argument: str, value: str) -> list[Word]:
-    default = grammar.defaults.get(argument)
+def _words(grammar: Grammar, axis: Axis, value: str) -> list[Word]:
+    default = grammar.defaults.get(axis.argument)
     if value in {AUTO, NONE} or value == str(default):
         return []
-    return [Word(text) for text in option_words(grammar.option(argument), value)]
+    return [Word(text) for text in _written(grammar, axis.argument, axis.flags, value)]
+
+
+def _written(grammar: Grammar, argument: str, flags: str, value: str) -> list[str]:
+    if flags:
+        return [word.format(value=value) for word in flags.split()]
+    return option_words(grammar.option(argument), value)
 
 
 def _cell(row: str, column: tuple[str, ...], command: LaunchCommand, report: Report) -> Cell:

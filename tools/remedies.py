@@ -9,20 +9,25 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shlex
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from conformance import RECORDED, case_of, rows_of
+import conformance
+import conformance_vllm
+from conformance import RECORDED, rows_of
 
 from mlacheck.cases import Cases
 from mlacheck.launch import parse_text
+from mlacheck.probes.engine import ENGINES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,13 +36,25 @@ if TYPE_CHECKING:
 
 # No flag mends these: what is missing is a GPU, an engine package, FlashInfer or a model.
 KINDS: Final = ("mended", "nothing to mend", "no suggestion")
+Make = Callable[[dict[str, Any], str, Path], dict[str, Any]]
+# What makes a case of a recorded row, and where the rows lie.
+CASES: Final[dict[str, tuple[Make, Path]]] = {
+    "sglang": (conformance.case_of, RECORDED / "recorded"),
+    "vllm": (
+        lambda row, version, models: conformance_vllm.case_of(row, version, models, Path(os.devnull)),
+        RECORDED / "recorded" / "vllm",
+    ),
+}
 
 
-def measure(version: str, rows: Iterator[dict[str, Any]], models: Path) -> Iterator[dict[str, Any]]:
+def measure(
+    engine: str, version: str, rows: Iterator[dict[str, Any]], models: Path
+) -> Iterator[dict[str, Any]]:
     """Yield what became of each refused row: {version, row, kind, stop, seconds, suggestions, fires}."""
     cases = Cases(remedies=True)
+    case_of = CASES[engine][0]
     for row in rows:
-        if row["verdict"] != "error":
+        if row["verdict"] != "error" or row.get("yaml"):  # what a file says is not mended in the line
             continue
         case = case_of(row, version, models)
         start = time.perf_counter()
@@ -45,7 +62,7 @@ def measure(version: str, rows: Iterator[dict[str, Any]], models: Path) -> Itera
         seconds = time.perf_counter() - start
         errors = [finding for finding in report.findings if finding.level == "error"]
         edits = list(dict.fromkeys(one for finding in errors for one in _edits(finding)))
-        suggestions = [_suggested(one, row, models) for one in edits]
+        suggestions = [_suggested(one, row, case, models) for one in edits]
         yield {
             "version": version,
             "row": row,
@@ -77,12 +94,13 @@ def _beyond_flags(report: Report, errors: list[Finding]) -> bool:
     return missing or bool(told & {"upgrade", "hardware"})
 
 
-def _suggested(edit: str, row: dict[str, Any], models: Path) -> dict[str, Any]:
+def _suggested(edit: str, row: dict[str, Any], case: dict[str, Any], models: Path) -> dict[str, Any]:
     """Make a case of a suggested line, by reading the line as a shell would."""
     text, changed = json.loads(edit)
     if text is None:  # only a variable beside the line changes
-        text = shlex.join(case_of(row, "", models)["args"])
-    [command] = parse_text(text).commands if text.strip() else [None]
+        text = shlex.join(case["args"])
+    engine = case.get("engine", ENGINES[0])
+    [command] = parse_text(text, default_engine=engine).commands if text.strip() else [None]
     argv = list(command.argv) if command else []
     env = {**(row.get("env") or {}), **(dict(command.env) if command else {}), **changed}
     return {
@@ -90,15 +108,15 @@ def _suggested(edit: str, row: dict[str, Any], models: Path) -> dict[str, Any]:
         "model": None,
         "gpu": row["gpu"],
         "flashinfer": row["flashinfer"],
-        "args": [f"@{Path(word).name}" if word.startswith(str(models)) else word for word in argv],
+        "args": [word.replace(f"{models}/", "@") for word in argv],
         "env": {name: value for name, value in env.items() if value != "unset"},
         "text": shlex.join(argv),
     }
 
 
 def _fires(cases: Cases, case: dict[str, Any], suggested: dict[str, Any], models: Path) -> list[str]:
-    args = [str(models / word[1:]) if word.startswith("@") else word for word in suggested["args"]]
-    report = cases.report({**case, "args": args, "env": suggested["env"]})
+    placed = [re.sub(r"@(?=[\w.-]+)", f"{models}/", word) for word in suggested["args"]]
+    report = cases.report({**case, "args": placed, "env": suggested["env"]})
     return [one.id for one in report.findings if one.level == "error"]
 
 
@@ -106,6 +124,7 @@ def main() -> int:
     """Print the table; exit 1 when a suggested line is refused by a rule or by the engine."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="*", type=Path, help="recorded verdicts (default: tests/conformance)")
+    parser.add_argument("--engine", choices=ENGINES, default=ENGINES[0])
     parser.add_argument("--models", type=Path, default=RECORDED / "models")
     parser.add_argument("--cases", type=Path, help="folder to write VERSION.jsonl of suggested lines into")
     parser.add_argument("--verdicts", type=Path, help="folder with the engine's VERSION.jsonl for such cases")
@@ -115,10 +134,10 @@ def main() -> int:
         return _count(given.verdicts, given.show)
     counts: Counter[str] = Counter()
     total, times, bad = 0, [], 0
-    for path in given.files or sorted((RECORDED / "recorded").glob("*.jsonl.gz")):
+    for path in given.files or sorted(CASES[given.engine][1].glob("*.jsonl.gz")):
         version = re.match(r"\d+(\.\d+)*", path.name)[0]  # type: ignore[index]  # named so
         lines = []
-        for one in measure(version, rows_of(path), given.models):
+        for one in measure(given.engine, version, rows_of(path), given.models):
             counts[one["kind"]] += 1
             times.append(one["seconds"])
             total += len(one["suggestions"])

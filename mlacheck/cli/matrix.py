@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,11 @@ from mlacheck.cli import exit as codes
 from mlacheck.cli.configure import config_options
 from mlacheck.cli.options import format_option, target_options
 from mlacheck.cli.targets import make_session, refuse_target
+
+if TYPE_CHECKING:
+    from mlacheck.cli.options import Versions
+    from mlacheck.launch.command import LaunchCommand
+    from mlacheck.matrix import Matrix
 
 _COLOURS = {
     "works": "green",
@@ -27,62 +32,126 @@ _COLOURS = {
 @click.command("matrix", epilog="Exit codes: 0 shown, 2 bad usage or a page that cannot be written.")
 @target_options
 @config_options
-@click.option("--args", "text", metavar="TEXT", help="Other flags of every line [default: --tp-size 8].")
+@click.option(
+    "--args",
+    "texts",
+    multiple=True,
+    metavar="TEXT",
+    help="Other flags of every line, or a command of one engine; repeatable [default: TP 8].",
+)
 @click.option("--backend", metavar="A,B", help="Attention backends [default: those for NVIDIA GPUs].")
 @click.option("--dcp", metavar="N,M", help="DCP sizes [default: 1,2,8].")
-@click.option("--speculation", metavar="A,B", help="Speculative algorithms [default: none,EAGLE].")
-@click.option("--kv", metavar="A,B", help="KV cache dtypes [default: auto,fp8_e4m3].")
+@click.option("--speculation", metavar="A,B", help="Speculative algorithms [default: none,EAGLE or mtp].")
+@click.option("--kv", metavar="A,B", help="KV cache dtypes [default: auto and FP8].")
 @click.option("--html", "page", metavar="FILE", type=click.Path(dir_okay=False), help="Also write a page.")
 @format_option
-def command(text: str | None, page: str | None, format_: str, **given: Any) -> None:
+def command(texts: tuple[str, ...], page: str | None, format_: str, **given: Any) -> None:
     """Show what works: attention backend x DCP x speculation x KV dtype.
+
+    With several --engine-version, engines or versions stand side by side; a value that they call
+    differently is written A/B, in their order.
 
     \b
     mlacheck matrix --model deepseek-ai/DeepSeek-V3 --gpu b200 --engine-version 0.5.23
     mlacheck matrix --model moonshotai/Kimi-K2-Instruct --gpu h200 --engine-version 0.5.23 --html k2.html
+    mlacheck matrix --model deepseek-ai/DeepSeek-V3 --gpu b200 \\
+      --engine-version sglang=0.5.23 --engine-version vllm=0.33.0 --html both.html
     """  # noqa: D301 - \b is click's mark for a paragraph kept as it is
     from mlacheck import __version__  # not needed for --help
-    from mlacheck.launch import parse_text  # same
-    from mlacheck.launch.file.config import with_configs  # same
-    from mlacheck.matrix import axes, build, has_settings, refused, settings  # same
     from mlacheck.report.layout import wants_colour, width_of  # same
     from mlacheck.report.matrix import text_lines, to_dict  # same
+    from mlacheck.report.sides import side_lines, sides_dict  # same
 
-    engine = given["engine"]
-    if not has_settings(engine):
-        raise codes.InputError(
-            f"there is no matrix for {engine}: rules/{engine}/matrix.yaml says what it shows"
-        )
-    session = make_session(given, remedies=False, model_beside=True)
-    base = parse_text(settings(engine)["args"] if text is None else text, default_engine=engine)
-    base = with_configs(base, Path())
-    if len(base.commands) != 1:
-        raise click.UsageError("--args takes the flags of one launch line")
-    checker = session.checker(base.commands[0])
-    refuse_target(session, base.commands[0])
-    asked = {
-        name: [item.strip() for item in given[name].split(",") if item.strip()]
-        for name in ("backend", "dcp", "speculation", "kv")
-        if given[name]
-    }
-    wrong = refused(engine, checker.version, asked)
-    if wrong is not None:
-        raise click.UsageError(wrong)
-    matrix = build(session, base.commands[0], *axes(engine, checker.version, asked))
+    matrices = _matrices(texts, given)
     if page is not None:
         from mlacheck.report.matrix_html import html_page  # only when asked for
 
         try:
-            Path(page).write_text(html_page(matrix, f"mlacheck {__version__}"), encoding="utf-8")
+            Path(page).write_text(html_page(matrices, f"mlacheck {__version__}"), encoding="utf-8")
         except OSError as error:
             click.echo(f"error: {page} cannot be written: {error.strerror}", err=True)
             sys.exit(codes.USAGE)
+    alone = len(matrices) == 1
     if format_ == "json":
-        click.echo(json.dumps(to_dict(matrix), indent=2, default=str))
+        data = to_dict(matrices[0]) if alone else sides_dict(matrices)
+        click.echo(json.dumps(data, indent=2, default=str))
         return
-    colour = wants_colour(sys.stdout)
-    for line in text_lines(matrix, width_of(sys.stdout), _paint):
+    colour, width = wants_colour(sys.stdout), width_of(sys.stdout)
+    for line in text_lines(matrices[0], width, _paint) if alone else side_lines(matrices, width, _paint):
         click.echo(line, color=colour)
+
+
+def _matrices(texts: tuple[str, ...], given: dict[str, Any]) -> list[Matrix]:
+    """Make the matrix of each engine version that is asked for."""
+    from mlacheck.sides import mismatch  # not needed for --help
+
+    versions: Versions = given["engine_version"] or ((None, ""),)
+    engines = [engine or given["engine"] for engine, _ in versions]
+    bases = [_bases(texts, engine) for engine in engines]
+    for text in texts:
+        if not any(text in lines for lines in bases):
+            raise click.UsageError("--args takes the flags of one launch line")
+    asked = _asked(given, len(engines))
+    matrices = [
+        _matrix(engine, version or None, lines, one, given)
+        for engine, (_, version), lines, one in zip(engines, versions, bases, asked, strict=True)
+    ]
+    wrong = mismatch(matrices)
+    if wrong is not None:
+        raise click.UsageError(f"{wrong}: they cannot stand side by side")
+    return matrices
+
+
+def _bases(texts: tuple[str, ...], engine: str) -> dict[str, LaunchCommand]:
+    """Give the launch lines of an engine that texts hold; flags alone are any engine's."""
+    from mlacheck.launch import parse_text  # not needed for --help
+    from mlacheck.launch.file.config import with_configs  # same
+
+    found = {text: with_configs(parse_text(text, default_engine=engine), Path()).commands for text in texts}
+    return {text: one[0] for text, one in found.items() if len(one) == 1 and one[0].engine == engine}
+
+
+def _asked(given: dict[str, Any], sides: int) -> list[dict[str, list[str]]]:
+    """Give the values that are asked for, in the words of each side."""
+    from mlacheck.sides import BETWEEN  # not needed for --help
+
+    asked: list[dict[str, list[str]]] = [{} for _ in range(sides)]
+    for name in ("backend", "dcp", "speculation", "kv"):
+        for value in (given[name] or "").split(","):
+            words = [word.strip() for word in value.split(BETWEEN)] if sides > 1 else [value.strip()]
+            if len(words) not in {1, sides}:
+                raise click.UsageError(f"--{name} {value}: give one value, or {sides} with {BETWEEN} between")
+            for side, word in zip(asked, words * (sides // len(words)), strict=True):
+                if word:
+                    side.setdefault(name, []).append(word)
+    return asked
+
+
+def _matrix(
+    engine: str,
+    version: str | None,
+    lines: dict[str, LaunchCommand],
+    asked: dict[str, list[str]],
+    given: dict[str, Any],
+) -> Matrix:
+    from mlacheck.matrix import axes, build, has_settings, refused, settings  # not needed for --help
+
+    if not has_settings(engine):
+        raise codes.InputError(
+            f"there is no matrix for {engine}: rules/{engine}/matrix.yaml says what it shows"
+        )
+    if len(lines) > 1:
+        raise click.UsageError(f"--args takes the flags of one launch line of {engine}")
+    default: str = settings(engine)["args"]
+    [base] = lines.values() or _bases((default,), engine).values()
+    named = {**given, "engine_version": ()} if version else given
+    session = make_session(named, engine_version=version, remedies=False, model_beside=True)
+    checker = session.checker(base)
+    refuse_target(session, base)
+    wrong = refused(engine, checker.version, asked)
+    if wrong is not None:
+        raise click.UsageError(wrong)
+    return build(session, base, *axes(engine, checker.version, asked))
 
 
 def _paint(mark: str, state: str) -> str:

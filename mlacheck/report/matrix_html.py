@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 from mlacheck.matrix import DIES, REFUSED, UNKNOWN, WARNS, WORKS, WRONG
 from mlacheck.report.matrix import head
+from mlacheck.report.sides import counted
+from mlacheck.sides import combinations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from mlacheck.matrix import Cell, Matrix
+    from mlacheck.sides import Side
 
 # Class, sign and word of each state: nothing is told by colour alone.
 _LOOKS: Final = {
@@ -33,10 +36,11 @@ _BOUNDARY: Final = (
 )
 
 
-def html_page(matrix: Matrix, made_by: str) -> str:
-    """Write the page."""
+def html_page(matrices: Sequence[Matrix], made_by: str) -> str:
+    """Write the page of one matrix, or of several that stand side by side."""
     style = Path(__file__).with_name("matrix.css").read_text(encoding="utf-8")
-    title = f"{matrix.target.get('model') or 'model'} on {matrix.target.get('gpu') or 'any GPU'}"
+    first, several = matrices[0], len(matrices) > 1
+    title = f"{first.target.get('model') or 'model'} on {first.target.get('gpu') or 'any GPU'}"
     return "\n".join(
         [
             "<!doctype html>",
@@ -44,18 +48,48 @@ def html_page(matrix: Matrix, made_by: str) -> str:
             '<meta name="viewport" content="width=device-width,initial-scale=1">',
             f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
             f"<title>{escape(title)}: what works</title><style>{style}</style></head><body><main>",
-            f"<h1>{escape(title)}</h1><p>{escape(head(matrix))}</p>",
-            *(f"<p>assumed: {escape(one)}</p>" for one in matrix.assumptions),
-            *_legend(matrix),
-            '<div class="scroll"><table>',
-            *_heads(matrix),
-            *_rows(matrix),
-            "</table></div>",
-            "<p>Choose a cell to see why, and its launch line.</p>",
-            *_rules(matrix),
+            f"<h1>{escape(title)}</h1>",
+            *(_sides(matrices) if several else ()),
+            *(line for one in matrices for line in _section(one, named=several)),
             f"<footer>{escape(made_by)}. {_BOUNDARY}</footer></main></body></html>",
         ]
     )
+
+
+def _section(matrix: Matrix, *, named: bool) -> Iterator[str]:
+    """Write one matrix: its target, its table and the rules behind it."""
+    if named:
+        yield f"<h2>{escape(f'{matrix.engine} {matrix.version}')}</h2>"
+    yield f"<p>{escape(head(matrix))}</p>"
+    yield from (f"<p>assumed: {escape(one)}</p>" for one in matrix.assumptions)
+    yield from _legend(matrix)
+    yield '<div class="scroll"><table>'
+    yield from _heads(matrix)
+    yield from _rows(matrix)
+    yield "</table></div><p>Choose a cell to see why, and its launch line.</p>"
+    yield from _rules(matrix)
+
+
+def _sides(matrices: Sequence[Matrix]) -> Iterator[str]:
+    """Write what each engine makes of the same combination, in a column each."""
+    names = [axis.name for axis in matrices[0].columns]
+    heads = [*names, *(f"{one.engine} {one.version}" for one in matrices)]
+    yield "<p>What each engine chooses by itself, and which of the backends that can be named work.</p>"
+    yield '<div class="scroll"><table class="sides"><thead><tr>'
+    yield "".join(f'<th scope="col">{escape(one)}</th>' for one in heads)
+    yield "</tr></thead><tbody>"
+    for row in combinations(matrices):
+        values = "".join(f'<th scope="row">{escape(value)}</th>' for value in row.values)
+        yield f"<tr>{values}{''.join(map(_side, row.sides))}</tr>"
+    yield "</tbody></table></div>"
+
+
+def _side(side: Side) -> str:
+    look, sign, word = _LOOKS[side.state]
+    runs = f" <code>{escape(side.decode)}</code>" if side.decode else ""
+    others = ", ".join(side.working)
+    counts = f"<small>{escape(counted(side))} work{escape(f': {others}' if others else '')}</small>"
+    return f'<td><span class="tag {look}">{sign} {word}</span>{runs}{counts if side.backends else ""}</td>'
 
 
 def _legend(matrix: Matrix) -> Iterator[str]:
@@ -119,7 +153,7 @@ def _rules(matrix: Matrix) -> Iterator[str]:
     reasons = matrix.reasons
     if not reasons:
         return
-    yield '<h2>Why</h2><ul class="rules">'
+    yield '<h3>Why</h3><ul class="rules">'
     for reason, state, count in reasons:
         look = _LOOKS[state][0]
         yield (

@@ -13,13 +13,15 @@ from mlacheck.cli import cli
 from mlacheck.engines import Grammar
 from mlacheck.launch import parse_text
 from mlacheck.matrix import DIES, REFUSED, UNKNOWN, WORKS, axes, build, settings
-from mlacheck.probes.engine import recorded_versions
+from mlacheck.probes.engine import ENGINES, recorded_versions
 from mlacheck.probes.target import TargetFlags
 from mlacheck.report.matrix import MARKS, text_lines
 from mlacheck.report.matrix_html import html_page
 from mlacheck.session import Session
+from mlacheck.sides import combinations, mismatch
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+BOTH = ["--engine-version", "sglang=0.5.23", "--engine-version", "vllm=0.33.0"]
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -95,7 +97,11 @@ def test_no_name_is_cut(rows, kv, speculation):
         (["--engine-version", "0.5.18", "--speculation", "EAGLE,foo"], "EAGLE3"),
         (["--engine", "vllm", "--engine-version", "0.33.0", "--kv", "zz"], "fp8"),
         (["--engine", "vllm", "--engine-version", "0.33.0", "--backend", "nosuch"], "FLASHMLA"),
-        (["--engine", "vllm", "--speculation", "eagle"], "backend, dcp, kv"),
+        (["--engine", "vllm", "--speculation", "EAGLE"], "does not take it"),
+        ([*BOTH, "--kv", "auto/fp8/x"], "give one value, or 2"),
+        ([*BOTH, "--kv", "auto,fp8"], "fp8_e4m3"),
+        ([*BOTH, "--args", "trtllm-serve x"], "flags of one launch line"),
+        ([*BOTH, "--args", "sglang serve x --tp 8", "--args", "sglang serve x --tp 4"], "of sglang"),
     ],
 )
 def test_values_that_the_engine_does_not_take_are_bad_usage(arguments, said):
@@ -129,7 +135,7 @@ class Page(HTMLParser):
 
 
 def test_the_page_asks_for_nothing_and_has_a_reason_in_each_cell(deepseek):
-    text = html_page(deepseek, "mlacheck 0")
+    text = html_page([deepseek], "mlacheck 0")
     page = Page()
     page.feed(text)
     assert page.fetched == []
@@ -144,13 +150,13 @@ def test_the_page_asks_for_nothing_and_has_a_reason_in_each_cell(deepseek):
 def test_what_comes_from_the_line_is_escaped():
     hostile = "<script>alert(1)</script>"
     found = matrix(args=f"--tp-size 8 --served-model-name '{hostile}'", backend=["auto"], dcp=["1"])
-    assert hostile not in html_page(found, hostile)
+    assert hostile not in html_page([found], hostile)
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
 def test_a_real_browser_shows_the_page(deepseek, tmp_path):
     page = tmp_path / "matrix.html"
-    page.write_text(html_page(deepseek, "mlacheck 0"), encoding="utf-8")
+    page.write_text(html_page([deepseek], "mlacheck 0"), encoding="utf-8")
     shot = tmp_path / "shot.png"
 
     def run(*more):
@@ -171,17 +177,102 @@ def test_a_real_browser_shows_the_page(deepseek, tmp_path):
     assert shot.stat().st_size > 20_000  # an empty page is smaller
 
 
-@pytest.mark.parametrize("version", recorded_versions("sglang"))
-def test_the_settings_fit_every_version(version):
-    known = settings("sglang")
-    options = Grammar.load("sglang", version).options
+@pytest.mark.parametrize(
+    ("engine", "version"), [(engine, one) for engine in ENGINES for one in recorded_versions(engine)]
+)
+def test_the_settings_fit_every_version(engine, version):
+    known = settings(engine)
+    options = Grammar.load(engine, version).options
     assert known["row"] in options
     for one in known["columns"]:
         assert one["argument"] in options
     every = set()
-    for other in recorded_versions("sglang"):
-        every.update(Grammar.load("sglang", other).option(known["row"]).choices)
+    for other in recorded_versions(engine):
+        every.update(Grammar.load(engine, other).option(known["row"]).choices or ())
     assert set(known["elsewhere"]) <= every
+
+
+def test_the_columns_of_all_engines_can_stand_side_by_side():
+    columns = [
+        [(one["option"], one["name"], len(one["values"])) for one in settings(engine)["columns"]]
+        for engine in ENGINES
+    ]
+    assert all(one == columns[0] for one in columns)
+
+
+SMALL = ["--dcp", "1,8", "--speculation", "none,EAGLE/mtp", "--kv", "auto,fp8_e4m3/fp8"]
+TARGET = ["--model", "deepseek-ai/DeepSeek-V3", "--gpu", "b200"]
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    page = tmp_path_factory.mktemp("page") / "both.html"
+    backends = ["--backend", "auto,cutedsl_mla/FLASHMLA"]
+    done = CliRunner().invoke(cli, ["matrix", *TARGET, *BOTH, *SMALL, *backends, "--html", str(page)])
+    assert done.exit_code == 0, done.output
+    return done.stdout, page
+
+
+def test_engines_stand_side_by_side(both):
+    text, _ = both
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 80
+    head = next(at for at, line in enumerate(lines) if line.endswith("vllm 0.33.0"))
+    rows = [line.split() for line in lines[head + 1 : head + 9]]
+    assert [row[:3] for row in rows[:3]] == [
+        ["1", "none", "auto"],
+        ["1", "none", "fp8_e4m3/fp8"],
+        ["1", "EAGLE/mtp", "auto"],
+    ]
+    # SGLang's own choice refuses DCP with speculation; vLLM's has a kernel that verifies under DCP.
+    assert rows[6] == ["8", "EAGLE/mtp", "auto", "no", "0/1", "ok", "FLASHINFER_MLA", "0/1"]
+    assert sum(line.startswith("auto ") for line in lines) == 2
+
+
+def test_a_sides_backend_is_the_engines_own_choice_or_the_best_named():
+    backends = ["auto", "trtllm_mla", "cutedsl_mla"]
+    one = matrix(backend=backends, dcp=["8"], speculation=["none", "EAGLE"], kv=["auto"])
+    other = matrix(
+        backend=backends[1:], dcp=["8"], speculation=["none", "EAGLE"], kv=["auto"], version="0.5.22"
+    )
+    plain, drafted = combinations([one, other])
+    assert plain.values == ("8", "none", "auto")
+    assert [(side.state, side.decode) for side in plain.sides] == [
+        (WORKS, "trtllm_mla"),
+        (WORKS, "trtllm_mla"),
+    ]
+    assert [side.working for side in plain.sides] == [tuple(backends[1:])] * 2
+    assert [(side.state, side.decode, side.working) for side in drafted.sides] == [
+        (REFUSED, "", ()),
+        (REFUSED, "", ()),
+    ]
+    assert mismatch([one, other]) is None
+    wider = matrix(backend=["auto"], dcp=["1", "8"], speculation=["none", "EAGLE"], kv=["auto"])
+    assert mismatch([one, wider]) == "DCP: sglang and sglang have other numbers of values"
+
+
+def test_versions_of_one_engine_and_lines_of_each_engine_stand_side_by_side():
+    small = ["--dcp", "8", "--speculation", "none", "--kv", "auto", "--backend", "auto", "--format", "json"]
+    versions = ["--engine-version", "0.5.17", "--engine-version", "0.5.23"]
+    data = json.loads(CliRunner().invoke(cli, ["matrix", *TARGET, *versions, *small]).stdout)
+    assert [one["version"] for one in data["matrices"]] == ["0.5.17", "0.5.23"]
+    assert len(data["side_by_side"]) == 1
+    lines = ["--args", "sglang serve --tp 4", "--args", "vllm serve -tp 8"]
+    data = json.loads(CliRunner().invoke(cli, ["matrix", *TARGET, *BOTH, *lines, *small]).stdout)
+    commands = [one["cells"][0]["command"] for one in data["matrices"]]
+    assert commands == [
+        "sglang serve --tp 4 --dcp-size 8",
+        "vllm serve -tp 8 --decode-context-parallel-size 8",
+    ]
+
+
+def test_the_page_of_both_engines_asks_for_nothing(both):
+    page = Page()
+    page.feed(both[1].read_text(encoding="utf-8"))
+    assert page.fetched == []
+    assert page.tags.count("table") == 3
+    assert page.tags.count("details") == 2 * 2 * 8
+    assert page.tags.count("td") == 2 * 2 * 8 + 2 * 8
 
 
 def test_the_command_line(tmp_path):
