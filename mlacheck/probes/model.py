@@ -22,6 +22,12 @@ HOW_TO_SUPPLY: Final = "supply it with --model PATH, a config.json or a folder t
 
 _HUB_ID: Final = re.compile(r"(?:[\w.-]+/)?[\w.-]+", re.ASCII)
 _COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
+# What the Hugging Face cache calls a repository's folder, wherever the cache lies.
+_CACHED: Final = re.compile(r"(?:^|/)models--([\w.-]+?)--([\w.-]+)(?:/|$)", re.ASCII)
+_QUANTIZED: Final = re.compile(
+    r"(?:[-_.](?:fp8|fp4|nvfp4|mxfp[48]|awq|gptq|int[48]|w\d+a\d+\w*|bf16|[48]bit|dynamic|block|static))+$",
+    re.ASCII,
+)
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _SHOWN: Final = 200
 _DERIVED: Final = 0.9
@@ -102,7 +108,9 @@ def find_model(
     if cached is not None:
         return _from_path(ref, cached, name=ref, origin=f"Hugging Face cache, {cached}")
     known = load_catalogue() if catalogue is None else catalogue
-    key = known["index"].get(ref.strip().rstrip("/").lower())
+    folder = _CACHED.search(ref)
+    named = f"{folder[1]}/{folder[2]}" if folder else ref.strip().rstrip("/")
+    key = known["index"].get(named.lower())
     return _unknown(ref, known["index"]) if key is None else _from_catalogue(ref, key, known["models"][key])
 
 
@@ -260,6 +268,9 @@ def _nearest(ref: str, index: Mapping[str, str]) -> tuple[str, ...]:
     wanted = ref.strip().rstrip("/")[-_SHOWN:].lower()
     last = wanted.rsplit("/", 1)[-1]
     same = [key for spelling, key in index.items() if spelling.rsplit("/", 1)[-1] == last]
+    plain = _QUANTIZED.sub("", last)
+    if not same and plain != last:
+        same = [key for spelling, key in index.items() if spelling.rsplit("/", 1)[-1] == plain]
     if same:
         return tuple(dict.fromkeys(same))[:3]
     import difflib  # only for a name that is not there

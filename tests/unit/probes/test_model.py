@@ -248,3 +248,19 @@ def test_a_path_elsewhere_is_never_guessed(tmp_path: Path) -> None:
     assert "does not exist on this machine" in result.message
     assert result.suggestions == ("org/Big-Model",)
     assert "--model org/Big-Model" in result.hint
+
+
+@pytest.mark.parametrize(
+    "name", ["other/Big-Model-FP8", "other/big-model-nvfp4", "/m/Big-Model-W4A16", "Big-Model-AWQ-INT4"]
+)
+def test_a_quantized_copy_is_asked_after_not_taken(tmp_path: Path, name: str) -> None:
+    assert problem(name, tmp_path).suggestions == ("org/Big-Model",)
+
+
+@pytest.mark.parametrize(
+    "ref", ["models--org--Big-Model", "/elsewhere/hub/models--org--Big-Model/snapshots/0123456789abcdef"]
+)
+def test_a_folder_of_the_cache_tells_its_repository(tmp_path: Path, ref: str) -> None:
+    found = find_model(ref, catalogue=CATALOGUE, hf_home=tmp_path)
+    assert isinstance(found, ModelConfig)
+    assert found.name == "org/Big-Model"
