@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from mlacheck.frozen import frozen, replace
 from mlacheck.remedies.patch import NotEditableError, changes, patched
+from mlacheck.remedies.variable import variable_changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from mlacheck.launch.command import Document, LaunchCommand, LaunchResult
     from mlacheck.remedies.advice import Solution
+    from mlacheck.remedies.patch import Change
     from mlacheck.session import Session
 
 # Commands of one text that are mended; a text with more is no launch file.
 _MOST: int = 200
+_MOST_WAYS: int = 20  # of editing variables, for one solution
 
 
 @frozen
@@ -96,21 +100,29 @@ def _first(
         return None, ""
     reasons = []
     for solution in solutions:
-        if any(name.startswith("env.") for name in solution.edits):
-            reasons.append(f"{solution.text}: variables are not edited in place")
-            continue
         try:
             made = changes(document.text, session.fitted(command).words, solution.command.words)
         except NotEditableError as error:
             reasons.append(f"{solution.text}: {error} (line {error.line})")
             continue
-        after = replace(document, text=patched(document.text, made))
-        again = read(after)
-        wrong = _wrong(result.commands, again.commands, number, solution, session)
-        if wrong is None:
-            return (solution, after, again), ""
+        wrong: str | None = "the file does not settle where the variable is set"
+        for more in _variables(document.text, command, solution):
+            after = replace(document, text=patched(document.text, [*made, *more]))
+            again = read(after)
+            wrong = _wrong(result.commands, again.commands, number, solution, session)
+            if wrong is None:
+                return (solution, after, again), ""
         reasons.append(f"{solution.text}: {wrong}")
     return None, f"{'; '.join(reasons)}; edit by hand {_place(command)}"
+
+
+def _variables(text: str, command: LaunchCommand, solution: Solution) -> Iterator[tuple[Change, ...]]:
+    """Give what may have to change for the variables of a solution, the place most likely meant first."""
+    ways = []
+    for name in (one.removeprefix("env.") for one in solution.edits if one.startswith("env.")):
+        new = solution.command.env.get(name)
+        ways.append(list(variable_changes(text, command, name, command.env.get(name), new)))
+    yield from itertools.islice(itertools.product(*ways), _MOST_WAYS)
 
 
 def _wrong(
@@ -121,6 +133,8 @@ def _wrong(
     session: Session,
 ) -> str | None:
     """Say what speaks against a change: the text has to read as the line meant, and no other line fails."""
+    if dict(after[number].env if len(after) == len(before) else {}) != dict(solution.command.env):
+        return "the file does not settle where the variable is set"
     if len(after) != len(before) or session.fitted(after[number]).argv != solution.command.argv:
         return "the file does not read as that line afterwards"
     if any(one.level == "error" for one in session.check(after[number]).findings):
@@ -136,7 +150,11 @@ def _harmed(
     session: Session,
 ) -> Iterator[str]:
     """Yield what speaks for the other commands with these words, variants of this one among them."""
-    sharing = [at for at, old in enumerate(before) if at != number and old.argv != after[at].argv]
+    sharing = [
+        at
+        for at, old in enumerate(before)
+        if at != number and (old.argv != after[at].argv or old.env != after[at].env)
+    ]
     if not sharing:
         return
     worse, intended = _change(session, before[number], after[number])

@@ -248,3 +248,62 @@ def test_a_folder_that_cannot_be_written_to(tmp_path):
     tmp_path.chmod(0o555)
     assert fix(path, "--write").exit_code == 2
     tmp_path.chmod(0o755)
+
+
+VARIABLE = "SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION"
+IMAGE = "lmsysorg/sglang:v0.5.22"
+SERVE = "sglang serve deepseek-ai/DeepSeek-V3 --tp-size 8"
+SETTINGS = {
+    "a.sh": f"# export {VARIABLE}=1\nexport A=1\n|export {VARIABLE}=1\n|{SERVE}\n",
+    "b.sh": f"|{VARIABLE}=1 |A=2 {SERVE}\n",
+    "c.sh": f"env A=2| {VARIABLE}='1'| {SERVE}\n",
+    "d.sh": f"docker run -e A=1 |-e {VARIABLE}=true |--gpus all {IMAGE} {SERVE}\n",
+    "e.sh": f"set -a\n{VARIABLE}=1 # why\nset +a\n{SERVE}\n",
+    "Dockerfile": f"FROM {IMAGE}\nENV A=1| {VARIABLE}=1|\nCMD {SERVE}\n",
+    "compose.yaml": (
+        f"services:\n  a:\n    image: {IMAGE}\n    environment:\n      A: 1\n|      {VARIABLE}: '1'\n|"
+        f"    command: {SERVE}\n"
+    ),
+    "pod.yaml": (
+        f"kind: Pod\nspec:\n  containers:\n  - image: {IMAGE}\n    env:\n    - {{name: A, value: x}}\n"
+        f'|    - name: {VARIABLE}\n      value: "1"\n|'
+        f"    command: [sglang, serve, deepseek-ai/DeepSeek-V3, --tp-size, '8']\n"
+    ),
+    "flow.yaml": (
+        f"kind: Pod\nspec:\n  containers:\n  - image: {IMAGE}\n"
+        f"    env: [|{{name: {VARIABLE}, value: 'true'}}, |{{name: A, value: x}}]\n"
+        f"    command: [sglang, serve, deepseek-ai/DeepSeek-V3, --tp-size, '8']\n"
+    ),
+    "engine.service": f"[Service]\nEnvironment=A=1| {VARIABLE}=1|\nExecStart=/usr/bin/{SERVE}\n",
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_variable_is_taken_out_where_the_file_sets_it(tmp_path, name):
+    path = tmp_path / name
+    kept = SETTINGS[name].split("|")[::2]
+    path.write_text(SETTINGS[name].replace("|", ""))
+    done = fix(path, "--write", "--gpu", "h200", "--engine-version", "0.5.22")
+    assert done.exit_code == 0, done.output
+    assert path.read_text() == ("".join(kept) if len(kept) > 1 else kept[0].replace(f"{VARIABLE}=1 ", ""))
+
+
+def test_a_variable_is_set_to_another_value_in_its_quotes(tmp_path):
+    path = tmp_path / "v.sh"
+    text = (
+        "export SGLANG_RAGGED_VERIFY_MODE={}\nsglang serve deepseek-ai/DeepSeek-V3 --tp-size 8 --dp-size 8 "
+        "--enable-dp-attention --enable-dp-lm-head --moe-a2a-backend megamoe --speculative-algorithm DSPARK "
+        "--speculative-draft-model-path draft\n"
+    )
+    path.write_text(text.format('"compact"'))
+    done = fix(path, "--write", "--gpu", "b200", "--engine-version", "0.5.19")
+    assert path.read_text() == text.format('"static"'), done.output
+
+
+def test_a_variable_that_comes_from_elsewhere_is_left_alone(tmp_path):
+    (tmp_path / "settings.sh").write_text(f"export {VARIABLE}=1\n")
+    path = tmp_path / "v.sh"
+    path.write_text(f"source settings.sh\n{SERVE}\n")
+    done = fix(path, "--gpu", "h200", "--engine-version", "0.5.22")
+    assert done.exit_code == 1
+    assert "the file does not settle where the variable is set" in done.stderr
