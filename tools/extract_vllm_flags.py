@@ -13,6 +13,8 @@ human_readable_int_or_auto   the same; "auto" is -1
 snake                    lower case, with underscores
 parse_reasoning_parser   "none" is ""
 id_list                  numbers or names separated by commas
+overrides                text in braces is JSON, all else is refused by the model's config
+lora_module              `name=path` or a JSON object with name and path
 a config class           JSON for a pydantic dataclass, whose fields `converters` describes
 
 `rewrites` names what the parser does to the words before argparse sees them: underscores in flags become
@@ -24,6 +26,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib
+import inspect
 import json
 import os
 import subprocess
@@ -77,6 +80,8 @@ PLAIN: Final = (
     "human_readable_int_or_auto",
     "parse_reasoning_parser",
 )
+# Options whose values are read after the parser took them: by their action, or by the config they are for.
+READ_LATER: Final = {"lora_modules": "lora_module", "hf_overrides": "overrides"}
 # Functions without a name, by the flag they convert.
 NAMELESS: Final = {
     "--moe-backend": "snake",
@@ -207,10 +212,15 @@ def child(_: Sequence[str]) -> dict[str, Any]:
         options.append(row)
     # Read as plain JSON by the parser, and by its class when the engine's config is built.
     speculative = cast("Any", importlib.import_module("vllm.config.speculative"))
-    configs["SpeculativeConfig"] = {**describe_config(speculative.SpeculativeConfig), "late": True}
+    engine = cast("Any", importlib.import_module("vllm.engine.arg_utils")).EngineArgs
+    dashes = 'replace("-", "_")' in inspect.getsource(engine.create_speculative_config)
+    described = describe_config(speculative.SpeculativeConfig)
+    configs["SpeculativeConfig"] = {**described, "late": True, "dashes": dashes}
     for row in options:
         if row["dest"] == "speculative_config":
             row["type"] = "optional_SpeculativeConfig"
+        if row["dest"] in READ_LATER:
+            row["type"] = READ_LATER[row["dest"]]
     units = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
     converters = {"human_readable_int": {"units": units}, **configs}
     return {

@@ -26,8 +26,9 @@ _FALSE: Final = frozenset({"0", "off", "f", "false", "n", "no"})
 def config_class(name: str, details: Mapping[str, Any]) -> Callable[[str], object]:
     """Give the converter of one class: a JSON object of its fields, as pydantic would take it."""
     fields: Mapping[str, Mapping[str, Any]] = details["fields"]
-    # The parser takes any JSON; the class reads it later, with dashes in its keys too.
+    # The parser takes any JSON; the class reads it later, in some versions with dashes in its keys too.
     late = bool(details.get("late"))
+    dashes = bool(details.get("dashes"))
 
     def convert(text: str) -> object:
         try:
@@ -37,7 +38,7 @@ def config_class(name: str, details: Mapping[str, Any]) -> Callable[[str], objec
             raise ConversionError("not JSON", reason, name=name, value=text) from None
         if not isinstance(given, dict):
             raise ConversionError("not a JSON object", "config-object", name=name, value=text)
-        if late:
+        if dashes:
             given = {key.replace("-", "_"): value for key, value in given.items()}
         return {key: _value(name, fields, key, value) for key, value in given.items()}
 

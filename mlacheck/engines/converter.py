@@ -40,7 +40,7 @@ def _human_int(units: Mapping[str, int]) -> Converter:
                 return int(text)
             except ValueError:
                 said = f"not a number such as 8192 or with a unit of {sizes} (case matters)"
-                raise ConversionError(said, "human-int", value=text) from None
+                raise ConversionError(said, "human-int", value=text, kind="human_readable_int") from None
         from decimal import Decimal  # only for a number with a unit
 
         number, unit = match.groups()
@@ -118,9 +118,30 @@ def _json(text: str) -> object:
         raise ConversionError("not JSON", "json", value=text) from None
 
 
+def _lora_module(text: str) -> object:
+    """Read `name=path`, or a JSON object with both."""
+    if text == "" or ("=" in text and "," not in text):
+        return text
+    try:
+        module = json.loads(text)
+    except ValueError:
+        raise ConversionError("neither NAME=PATH nor JSON", "lora-json", value=text) from None
+    if not isinstance(module, dict) or not {"name", "path"} <= module.keys():
+        raise ConversionError("no JSON object with name and path", "lora-fields", value=text)
+    return module
+
+
 def _dict_or_text(text: str) -> object:
     stripped = text.strip()
     return _json(text) if stripped.startswith("{") and stripped.endswith("}") else text
+
+
+def _overrides(text: str) -> object:
+    """Read a JSON object; other text is taken by the parser, and refused by what the object is for."""
+    value = _dict_or_text(text)
+    if isinstance(value, str):
+        raise ConversionError("not a JSON object", "overrides", value=text)
+    return value
 
 
 def _optional(convert: Converter | None) -> Converter:
@@ -135,12 +156,30 @@ def _optional(convert: Converter | None) -> Converter:
             return convert(text)
         except ValueError as error:
             raise ConversionError(str(error), "optional", value=text, type=convert) from None
+        except ConversionError as error:
+            inner = _SHOWN.get(error.reason)
+            if inner is None:
+                raise
+            raise ConversionError(str(error), "optional", value=text, type=inner) from None
 
     return optional
 
 
 def _or_auto(convert: Converter) -> Converter:
-    return lambda text: -1 if text.strip().lower() in {"auto", "-1"} else convert(text)
+    def number(text: str) -> object:
+        if text.strip().lower() in {"auto", "-1"}:
+            return -1
+        try:
+            return convert(text)
+        except ConversionError as error:
+            kind = "human_readable_int_or_auto"
+            raise ConversionError(str(error), error.reason, **{**error.parts, "kind": kind}) from None
+
+    return number
+
+
+# How Python shows the functions that an optional type names when it refuses a value.
+_SHOWN: Final = {"human-int": "<function human_readable_int", "json": "<function loads"}
 
 
 # Those that need nothing but the word.
@@ -150,8 +189,10 @@ CONVERTERS: Final[dict[str, Converter]] = {
     "loads": json.loads,
     "json": _json,
     "json_list_type": _json_list,
+    "lora_module": _lora_module,
     "nullable_str": _nullable,
     "union_dict_and_str": _dict_or_text,
+    "overrides": _overrides,
     "snake": lambda text: text.lower().replace("-", "_"),
     "parse_reasoning_parser": lambda text: "" if text.lower() == "none" else text,
     "id_list": lambda text: [int(one) if one.isdigit() else one for one in map(str.strip, text.split(","))],

@@ -14,19 +14,9 @@ _NEEDED: Final = {
     "hidden_size": ("n_embd", "d_model", "model_dim"),
     "num_attention_heads": ("n_head", "n_heads", "num_heads"),
     "num_hidden_layers": (
-<<<<<<< HEAD
         "n_layer", "n_layers", "num_layers", "layers_block_type", "hybrid_override_pattern",
     ),
 }  # fmt: skip
-=======
-        "n_layer",
-        "n_layers",
-        "num_layers",
-        "layers_block_type",
-        "hybrid_override_pattern",
-    ),
-}
->>>>>>> b66a0c2 (Long lines of the last commit are broken)
 _POSITIVE: Final = (
     *_NEEDED, "num_key_value_heads", "head_dim", "kv_lora_rank", "q_lora_rank", "vocab_size",
     "max_position_embeddings", "intermediate_size",

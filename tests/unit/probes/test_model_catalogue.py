@@ -28,15 +28,8 @@ def test_every_entry_is_complete(key: str) -> None:
     text = text_config(config)
     for name in ("hidden_size", "num_attention_heads", "vocab_size"):
         assert isinstance(text[name], int), name
-<<<<<<< HEAD
     blocks = len(text.get("layers_block_type", ())) or None
     assert isinstance(text.get("num_hidden_layers", text.get("num_layers", blocks)), int)
-=======
-    assert isinstance(
-        text.get("num_hidden_layers", text.get("num_layers", len(text.get("layers_block_type", ())) or None)),
-        int,
-    )
->>>>>>> b66a0c2 (Long lines of the last commit are broken)
     if text.get("kv_lora_rank") is not None:
         for name in ("kv_lora_rank", "qk_nope_head_dim", "v_head_dim"):
             assert isinstance(first_value(text, [name], "int"), int), name
