@@ -15,13 +15,13 @@ from mlacheck.finding import START_UP_PHASES
 from mlacheck.frozen import frozen
 from mlacheck.ruleset.expression import dotted, literal, names_of
 from mlacheck.ruleset.interpreter import decide, decide_node
-from mlacheck.ruleset.machine import Hit, Run
 from mlacheck.ruleset.program import UNSET
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from mlacheck.ruleset.load import Compiled
+    from mlacheck.ruleset.machine import Hit, Run
     from mlacheck.ruleset.program import Step
 
 Edits = dict[str, object]
@@ -62,9 +62,7 @@ class Evaluation:
             facts = self.facts.copy()
             for name, value in (edits or {}).items():
                 facts[name] = self.defaults.get(name) if value == UNSET else value
-            run = Run(self.compiled.program, self.compiled.scope)
-            self.compiled.run(facts, run)
-            found = self._outcomes[key] = Outcome(facts, run)
+            found = self._outcomes[key] = Outcome(facts, self.compiled.apply(facts, told=not edits))
         return found
 
     def is_start_up(self, hit: Hit) -> bool:

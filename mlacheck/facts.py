@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NoReturn
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ UNKNOWN: Final = Unknown()
 
 # Beyond this many possible values a fact is simply unknown: reports would not name more anyway.
 MOST_OPTIONS: Final = 8
+_MOST_KEPT: Final = 4096
 
 
 def one_of(values: Iterable[object]) -> object:
@@ -65,7 +67,30 @@ def one_of(values: Iterable[object]) -> object:
                 seen.append(option)
     if len(seen) == 1:
         return seen[0]
-    return Possible(tuple(seen)) if len(seen) <= MOST_OPTIONS else UNKNOWN
+    if len(seen) > MOST_OPTIONS:
+        return UNKNOWN
+    try:
+        return _possible(tuple(seen), tuple(map(type, seen)))
+    except TypeError:  # a list or an object among them
+        return Possible(tuple(seen))
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _possible(options: tuple[object, ...], _types: tuple[type, ...]) -> Possible:
+    return Possible(options)
+
+
+def the_same(value: object) -> object:
+    """Give one object for all equal values of a type: what rules came to is remembered by identity."""
+    try:
+        return _kept(value) if is_known(value) else value
+    except TypeError:  # a list or an object
+        return value
+
+
+@lru_cache(maxsize=_MOST_KEPT, typed=True)
+def _kept(value: object) -> object:
+    return value
 
 
 def is_known(value: object) -> bool:

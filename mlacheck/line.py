@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from mlacheck.builtin import DISAGREEMENT, MODELS_DIFFER
-from mlacheck.facts import UNKNOWN, is_known
+from mlacheck.facts import UNKNOWN, is_known, the_same
 from mlacheck.finding import Location, Problem, Remedy
 from mlacheck.frozen import frozen, replace
 from mlacheck.probes.model import ModelProblem
@@ -88,6 +88,8 @@ class Line:
         self._add_models()
         for name, given in self.arguments.given.items():
             self.origins[name] = given.flag
+            if name in self.facts:
+                self.facts[name] = the_same(self.facts[name])
         # The engine never gets past a value it refuses. With the one it is close to, the rest can be checked;
         # without one nothing more can be said.
         self.checkable = True

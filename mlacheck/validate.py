@@ -8,7 +8,7 @@ from mlacheck.boundary import not_checked
 from mlacheck.builtin import BROKEN, DISAGREEMENT
 from mlacheck.engines import Grammar
 from mlacheck.evaluation import Evaluation, known_or_none
-from mlacheck.facts import UNKNOWN, Possible, is_known, one_of
+from mlacheck.facts import UNKNOWN, Possible, is_known, one_of, the_same
 from mlacheck.finding import (
     NOT_KNOWN,
     Finding,
@@ -56,7 +56,8 @@ class Checker:
         for name, value in self.facts.items():
             if value is None and name.startswith(_PROBED):
                 self.facts[name] = UNKNOWN
-        self.facts.update((name, value) for name, value in target.facts().items() if name in self.facts)
+        told = target.facts().items()
+        self.facts.update((name, the_same(value)) for name, value in told if name in self.facts)
         self._model_facts: dict[tuple[str, str | None], dict[str, object]] = {}
 
     def check(self, command: LaunchCommand, options: Options | None = None, *, id_: object = None) -> Report:

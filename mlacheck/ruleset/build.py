@@ -89,13 +89,14 @@ class _Builder:
             resolved=tuple(self.ruleset.order.resolved),
             worlds=tuple(self.ruleset.order.worlds),
             reads=frozenset(
-                name for step in steps for text in _texts(step) for name in scope.references(text)
+                name
+                for step in steps
+                for text in (*step.conditions, *step.values)
+                for name in scope.references(text)
             ),
             inert=frozenset(self.ruleset.order.inert),
             absent=self.absent,
-            settled=scope.find_settled(
-                {fact for step in steps for arm in step.arms for fact, _, _ in arm.targets}
-            ),
+            settled=scope.find_settled({fact for step in steps for fact in step.targets}),
         )
 
     def _check_order(self, scope: Scope) -> None:
@@ -359,12 +360,3 @@ class _Builder:
 
 def _derived_names(node: ast.expr, scope: Scope) -> Iterable[str]:
     return (name for name in names_of(node) if name in scope.derives)
-
-
-def _texts(step: Step) -> Iterator[str]:
-    if step.when is not None:
-        yield step.when
-    for arm in step.arms:
-        if arm.when is not None:
-            yield arm.when
-        yield from (value for _, is_expression, value in arm.targets if is_expression)

@@ -137,6 +137,7 @@ class Scope:
     _trees: dict[str, ast.expr] = field(default_factory=dict)
     _functions: dict[str, Callable[[Mapping[str, object]], object]] = field(default_factory=dict)
     _references: dict[str, frozenset[str]] = field(default_factory=dict)
+    _names: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _sources: dict[str, str] = field(default_factory=dict)
 
     def tree(self, text: str) -> ast.expr:
@@ -146,11 +147,18 @@ class Scope:
             tree = self._trees[text] = parse(text)
         return tree
 
+    def names(self, text: str) -> tuple[str, ...]:
+        """Name the facts and tables that an expression reads itself, in its order."""
+        found = self._names.get(text)
+        if found is None:
+            found = self._names[text] = tuple(dict.fromkeys(names_of(self.tree(text))))
+        return found
+
     def references(self, text: str) -> frozenset[str]:
         """Name every fact that an expression reads that is not derived, through derived ones too."""
         found = self._references.get(text)
         if found is None:
-            names = set(names_of(self.tree(text)))
+            names = self.names(text)
             found = frozenset(
                 itertools.chain.from_iterable(
                     self.references(self.derives[name]) if name in self.derives else (name,)
@@ -161,13 +169,18 @@ class Scope:
             self._references[text] = found
         return found
 
+    def derived(self, *texts: str) -> frozenset[str]:
+        """Name every derived fact that expressions read, through others too."""
+        named = [name for text in texts for name in self.names(text) if name in self.derives]
+        return frozenset(named).union(*(self.derived(self.derives[name]) for name in named))
+
     def find_settled(self, changing: Collection[str]) -> tuple[str, ...]:
         """Find the derived facts that read nothing which `set` rules change, each after those it reads."""
         settled = {name for name, text in self.derives.items() if self.references(text).isdisjoint(changing)}
         order: dict[str, None] = {}
 
         def visit(name: str) -> None:
-            for inner in names_of(self.tree(self.derives[name])):
+            for inner in self.names(self.derives[name]):
                 if inner in settled and inner not in order and inner != name:
                     visit(inner)
             order[name] = None

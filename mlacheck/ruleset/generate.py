@@ -8,7 +8,8 @@ from __future__ import annotations
 from pprint import pformat
 from typing import TYPE_CHECKING, Any
 
-from mlacheck.frozen import as_dict
+from mlacheck.frozen import as_dict, replace
+from mlacheck.ruleset.settle import settles_after
 
 if TYPE_CHECKING:
     from mlacheck.ruleset.expression import Scope
@@ -41,21 +42,21 @@ def module_text(program: Program, digest: str) -> str:
     for name, text in program.derives.items():
         lines.append(f"def {scope.identifiers[name]}(f):\n    return {scope.source(text)}\n")
     lines.append("def run(f, h):")
-    for name in scope.settled:
-        # Computed once: nothing that it is made of changes while the rules run.
-        lines.extend(
-            (
-                "    try:",
-                f"        f[{name!r}] = {scope.identifiers[name]}(f)",
-                "    except UNDECIDABLE:",
-                f"        f[{name!r}] = UNKNOWN",
-            )
-        )
-    lines.extend(
-        f"    {line}" for index, step in enumerate(program.steps) for line in _step(index, step, scope)
-    )
+    # Computed once: nothing that it is made of changes while the rules run.
+    body = [line for name in scope.settled for line in _settle(name, f"{scope.identifiers[name]}(f)")]
+    settling = settles_after(program, scope)
+    for index, step in enumerate(program.steps):
+        body += _step(index, step, scope)
+        for name in settling.get(index, ()):
+            body += _settle(name, scope.source(program.derives[name]))
+            scope = replace(program, settled=(*scope.settled, name)).scope()
+    lines.extend(f"    {line}" for line in body)
     lines.append("    return\n")
     return "\n".join(lines)
+
+
+def _settle(name: str, source: str) -> list[str]:
+    return ["try:", f"    f[{name!r}] = {source}", "except UNDECIDABLE:", f"    f[{name!r}] = UNKNOWN"]
 
 
 def _is_set(table: object) -> bool:

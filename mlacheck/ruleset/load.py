@@ -13,6 +13,8 @@ from mlacheck.data import COMPILED, is_checkout, load_json, rules_root, write_co
 from mlacheck.frozen import frozen, replace
 from mlacheck.probes.engine import recorded_versions
 from mlacheck.ruleset.expression import Declaration, Scope
+from mlacheck.ruleset.machine import Run
+from mlacheck.ruleset.memory import Memory
 from mlacheck.ruleset.program import Arm, Program, Step
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from mlacheck.ruleset.machine import Runner
 
 # Raise it when the generated form changes.
-FORMAT: Final = 11
+FORMAT: Final = 12
 
 
 @frozen
@@ -33,6 +35,13 @@ class Compiled:
     program: Program
     scope: Scope
     run: Runner
+    memory: Memory
+
+    def apply(self, facts: dict[str, object], *, told: bool = True) -> Run:
+        """Run the rules over facts, which they change; untold hits do not say what they saw."""
+        run = Run(self.program, self.scope, self.memory, told)
+        self.run(facts, run)
+        return run
 
 
 def _sources(engine: str) -> list[Path]:
@@ -78,7 +87,7 @@ def from_module(module: types.ModuleType) -> Compiled:
     program = program_from(names["DATA"])
     scope = program.scope()
     scope.namespace = names
-    return Compiled(program, scope, cast("Runner", names["run"]))
+    return Compiled(program, scope, cast("Runner", names["run"]), Memory(program, scope))
 
 
 def module_name(engine: str, version: str) -> str:

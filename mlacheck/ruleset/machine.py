@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from mlacheck.facts import UNKNOWN, Possible, is_known, one_of
 from mlacheck.frozen import frozen
-from mlacheck.ruleset.expression import UNDECIDABLE, names_of
+from mlacheck.ruleset.expression import UNDECIDABLE
 from mlacheck.ruleset.interpreter import decide, evaluate
 from mlacheck.ruleset.program import PLACEHOLDER
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mlacheck.ruleset.expression import Scope
+    from mlacheck.ruleset.memory import Memory
     from mlacheck.ruleset.program import Program, Step
 
 
@@ -40,23 +41,28 @@ class Run:
 
     program: Program
     scope: Scope
+    memory: Memory
+    # Whether hits say what they saw; who only asks which rules fire need not know.
+    told: bool = True
     setters: dict[str, tuple[int, int]] = field(default_factory=dict)  # fact -> (step, arm) that set it last
     hits: list[Hit] = field(default_factory=list)
     undecided: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)
 
     def find(self, index: int, f: dict[str, object]) -> None:
         """Record that a rule fired."""
-        step = self.program.steps[index]
-        self.hits.append(Hit(index, self._message(step, f), self._values(step, f)))
+        if self.told:
+            step = self.program.steps[index]
+            self.hits.append(Hit(index, self._message(step, f), self._values(step, f)))
+        else:
+            self.hits.append(Hit(index, "", ()))
 
     def slow_find(self, index: int, f: dict[str, object]) -> None:
         """Decide a rule whose fast form met an unknown value."""
-        step = self.program.steps[index]
-        decided = decide(step.when or "True", f, self.scope)
+        decided, needs = self.memory.recall(index, f, _decide)
         if decided:
             self.find(index, f)
         elif decided is None:
-            self.undecided.append((index, self._unknown(step.when or "True", f)))
+            self.undecided.append((index, needs))
 
     def assign(
         self,
@@ -80,37 +86,14 @@ class Run:
 
     def slow_set(self, index: int, f: dict[str, object]) -> None:
         """Apply a `set` rule whose conditions or values could not all be decided."""
-        step = self.program.steps[index]
-        outer = True if step.when is None else decide(step.when, f, self.scope)
-        if outer is False:
+        choice = self.memory.recall(index, f, _choose)
+        if choice is None:
             return
-        applied: list[tuple[int, dict[str, object]]] = []
-        certain = False
-        for number, arm in enumerate(step.arms):
-            decided = True if arm.when is None else decide(arm.when, f, self.scope)
-            if decided is False:
-                continue
-            values = {
-                fact: evaluate(value, f, self.scope) if is_expression else value
-                for fact, is_expression, value in arm.targets
-            }
-            applied.append((number, values))
-            if decided:
-                certain = True
-                break
-        if not applied:
+        if choice.certain:
+            self.assign((index, choice.arm), f, tuple(choice.values), tuple(choice.values.values()))
             return
-        if outer and certain and len(applied) == 1:
-            number, values = applied[0]
-            self.assign((index, number), f, tuple(values), tuple(values.values()))
-            return
-        unchanged = not (outer and certain)
-        for fact in {fact for _, values in applied for fact in values}:
-            options = [values.get(fact, f[fact]) for _, values in applied]
-            if unchanged:
-                options.append(f[fact])
-            f[fact] = one_of(options)
-            self.setters[fact] = (index, applied[0][0])
+        f.update(choice.values)
+        self.setters.update(dict.fromkeys(choice.values, (index, choice.arm)))
 
     def _message(self, step: Step, f: dict[str, object]) -> str:
         return PLACEHOLDER.sub(lambda match: show(self.value(match[1], f)), step.message)
@@ -118,7 +101,7 @@ class Run:
     def _values(self, step: Step, f: dict[str, object]) -> tuple[tuple[str, object], ...]:
         if step.when is None:
             return ()
-        names = dict.fromkeys(names_of(self.scope.tree(step.when)))
+        names = self.scope.names(step.when)
         return tuple((name, self.value(name, f)) for name in names if name not in self.scope.tables)
 
     def value(self, name: str, f: Mapping[str, object]) -> object:
@@ -131,9 +114,57 @@ class Run:
         except UNDECIDABLE:
             return evaluate(text, f, self.scope)
 
-    def _unknown(self, text: str, f: Mapping[str, object]) -> tuple[str, ...]:
-        names = sorted(self.scope.references(text))
-        return tuple(name for name in names if not is_known(f.get(name, UNKNOWN)))
+
+@frozen
+class _Choice:
+    """What a `set` rule comes to: an arm and its values, each one of several where that is not certain."""
+
+    arm: int
+    values: dict[str, object]
+    certain: bool
+
+
+def _decide(step: Step, facts: Mapping[str, object], scope: Scope) -> tuple[bool | None, tuple[str, ...]]:
+    """Decide a rule's condition; where that cannot be done, name the unknown facts that it reads."""
+    text = step.when or "True"
+    decided = decide(text, facts, scope)
+    if decided is not None:
+        return decided, ()
+    names = sorted(scope.references(text))
+    return None, tuple(name for name in names if not is_known(facts.get(name, UNKNOWN)))
+
+
+def _choose(step: Step, facts: Mapping[str, object], scope: Scope) -> _Choice | None:
+    """Find the arms of a `set` rule that may apply, and what its facts may be then."""
+    outer = True if step.when is None else decide(step.when, facts, scope)
+    if outer is False:
+        return None
+    applied: list[tuple[int, dict[str, object]]] = []
+    certain = False
+    for number, arm in enumerate(step.arms):
+        decided = True if arm.when is None else decide(arm.when, facts, scope)
+        if decided is False:
+            continue
+        values = {
+            fact: evaluate(value, facts, scope) if is_expression else value
+            for fact, is_expression, value in arm.targets
+        }
+        applied.append((number, values))
+        if decided:
+            certain = True
+            break
+    if not applied:
+        return None
+    if outer and certain and len(applied) == 1:
+        return _Choice(*applied[0], certain=True)
+    unchanged = not (outer and certain)
+    merged = {}
+    for fact in dict.fromkeys(fact for _, values in applied for fact in values):
+        options = [values.get(fact, facts[fact]) for _, values in applied]
+        if unchanged:
+            options.append(facts[fact])
+        merged[fact] = one_of(options)
+    return _Choice(applied[0][0], merged, certain=False)
 
 
 def show(value: object) -> str:

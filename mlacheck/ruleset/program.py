@@ -10,6 +10,8 @@ from mlacheck.frozen import frozen
 from mlacheck.ruleset.expression import Declaration, Scope
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mlacheck.ruleset.guards import Unmodelled
 
 PLACEHOLDER: Final = re.compile(r"\{([a-z_][A-Za-z0-9_.]*)\}")
@@ -48,6 +50,25 @@ class Step:
     remedies: tuple[dict[str, Any], ...] = ()
     file: str = ""
     line: int = 0
+
+    @property
+    def conditions(self) -> Iterator[str]:
+        """Yield the expressions that decide whether it fires, or which arm applies."""
+        if self.when is not None:
+            yield self.when
+        yield from (arm.when for arm in self.arms if arm.when is not None)
+
+    @property
+    def values(self) -> Iterator[str]:
+        """Yield the expressions whose values it sets facts to."""
+        for arm in self.arms:
+            yield from (value for _, is_expression, value in arm.targets if is_expression)
+
+    @property
+    def targets(self) -> Iterator[str]:
+        """Yield the facts that it may set."""
+        for arm in self.arms:
+            yield from (fact for fact, _, _ in arm.targets)
 
 
 @frozen

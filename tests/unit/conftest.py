@@ -11,7 +11,6 @@ from mlacheck.ruleset.expression import Declaration
 from mlacheck.ruleset.files import read_ruleset
 from mlacheck.ruleset.generate import module_text
 from mlacheck.ruleset.load import Compiled, _execute, from_module
-from mlacheck.ruleset.machine import Run
 
 ARGUMENTS = {
     "dcp_size": Declaration("int"),
@@ -55,9 +54,7 @@ class Rules:
             **compiled.program.defaults,
             **{name.replace("__", "."): value for name, value in facts.items()},
         }
-        run = Run(compiled.program, compiled.scope)
-        compiled.run(values, run)
-        return values, run
+        return values, compiled.apply(values)
 
 
 @pytest.fixture

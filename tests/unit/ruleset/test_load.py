@@ -7,7 +7,6 @@ import pytest
 from mlacheck.data import rules_root
 from mlacheck.probes.engine import recorded_versions
 from mlacheck.ruleset import load
-from mlacheck.ruleset.machine import Run
 from mlacheck.ruleset.source import RuleError
 
 VERSIONS = recorded_versions("sglang")
@@ -27,8 +26,7 @@ def test_every_version_loads_and_is_the_same_as_when_built_anew(version):
 
 def test_a_loaded_program_runs():
     compiled = load.load_program("sglang", VERSIONS[-1])
-    run = Run(compiled.program, compiled.scope)
-    compiled.run(dict(compiled.program.defaults), run)
+    run = compiled.apply(dict(compiled.program.defaults))
     assert run.hits or run.undecided
 
 

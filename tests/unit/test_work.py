@@ -1,0 +1,57 @@
+"""How much is worked out for a run, counted: what costs time must not come back unnoticed."""
+
+import pytest
+
+from mlacheck.launch import parse_text
+from mlacheck.probes.target import TargetFlags
+from mlacheck.ruleset import machine
+from mlacheck.ruleset.load import load_program
+from mlacheck.session import Session
+
+STRANGE = "--model-path somebody/model-nobody-knows --tp-size 8"
+FAILING = (
+    "--model-path deepseek-ai/DeepSeek-V3 --tp-size 8 --dcp-size 8 --attention-backend trtllm_mla "
+    "--speculative-algorithm EAGLE"
+)
+
+
+def command(text):
+    return parse_text(text, default_engine="sglang").commands[0]
+
+
+@pytest.fixture
+def worked(monkeypatch):
+    """Names of the rules that were worked out three-valued."""
+    slugs = []
+
+    def counted(work):
+        return lambda step, facts, scope: slugs.append(step.slug) or work(step, facts, scope)
+
+    for name in ("_decide", "_choose"):
+        monkeypatch.setattr(machine, name, counted(getattr(machine, name)))
+    load_program.cache_clear()  # with what the rules came to in other tests
+    return slugs
+
+
+def test_open_facts_of_one_kind_are_worked_out_once(worked):
+    session = Session(TargetFlags(engine_version="0.5.23"))
+    session.check(command(STRANGE))
+    # Of seven GPUs each is worked out for the rules that read what it changes.
+    assert 0 < len(worked) < 1200
+    worked.clear()
+    session.check(command(f"{STRANGE} --served-model-name chat --port 8000"))
+    assert len(worked) < 10
+    session.check(command(f"{STRANGE} --mem-fraction-static 0.8"))
+    assert len(worked) < 30
+
+
+def test_hits_of_a_search_are_not_written_out(monkeypatch):
+    written = []
+    message = machine.Run._message
+    monkeypatch.setattr(
+        machine.Run, "_message", lambda self, step, f: written.append(step.slug) or message(self, step, f)
+    )
+    session = Session(TargetFlags(engine_version="0.5.18", gpu="b200"))
+    report = session.check(command(FAILING))
+    assert any(finding.remedies for finding in report.findings)
+    assert len(written) <= 6
