@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -9,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from mlacheck.frozen import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 # By the name that facts use (`version.NAME`); the first distribution that is installed counts.
 DISTRIBUTIONS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -36,32 +39,54 @@ class Installation:
 
 def probe_distributions(site_packages: Path | None = None) -> Installation:
     """Read what is installed in this environment, or in another one's site-packages folder."""
-    from importlib import metadata  # slow to import, and only this probe needs it
-
     if site_packages is None:
-        found = _versions(metadata.distributions())
-        return Installation("this environment", found, _source())
-    found = _versions(metadata.distributions(path=[str(site_packages)]))
+        return Installation("this environment", _versions(sys.path), _source())
     source = site_packages / "flashinfer"
-    return Installation(str(site_packages), found, source if (source / "__init__.py").is_file() else None)
+    found = source if (source / "__init__.py").is_file() else None
+    return Installation(str(site_packages), _versions([str(site_packages)]), found)
 
 
-def _versions(distributions: object) -> dict[str, str]:
-    import re
-    from collections.abc import Iterable
+def _versions(folders: Iterable[str]) -> dict[str, str]:
+    """Read the metadata of the packages that matter.
 
+    `importlib.metadata` takes longer to import than the rest of a run, and reads that of every package.
+    """
+    wanted = tuple(name for names in DISTRIBUTIONS.values() for name in names)
     installed: dict[str, str] = {}
-    for distribution in distributions if isinstance(distributions, Iterable) else ():
-        # A half-removed package leaves metadata without a name or version.
-        name, version = distribution.metadata["Name"], distribution.metadata["Version"]
-        if name and version:
-            installed.setdefault(re.sub(r"[-_.]+", "-", name).lower(), version)
+    for folder in folders:
+        try:
+            entries = os.listdir(folder or ".")  # noqa: PTH208 - a Path for each of hundreds takes its time
+        except OSError:  # what is no folder, such as a zip file, holds none of these packages
+            continue
+        for entry in sorted(entries):
+            stem, _, kind = entry.rpartition(".")
+            if kind in ("dist-info", "egg-info") and _normalised(stem).startswith(wanted):
+                name, version = _headers(Path(folder, entry))
+                # A half-removed package leaves metadata without a name or version.
+                if name and version:
+                    installed.setdefault(_normalised(name), version)
     found: dict[str, str] = {}
     for fact, names in DISTRIBUTIONS.items():
         version = next((installed[name] for name in names if name in installed), None)
         if version is not None:
             found[fact] = version
     return found
+
+
+def _normalised(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _headers(metadata: Path) -> tuple[str, str]:
+    """Give the name and version that metadata state."""
+    for file in (metadata / "METADATA", metadata / "PKG-INFO", metadata):
+        try:
+            head = file.read_text(encoding="utf-8", errors="replace").partition("\n\n")[0]
+        except OSError:
+            continue
+        fields = dict(line.split(": ", 1) for line in reversed(head.splitlines()) if ": " in line)
+        return fields.get("Name", "").strip(), fields.get("Version", "").strip()
+    return "", ""
 
 
 def _source() -> Path | None:

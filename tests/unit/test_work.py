@@ -1,5 +1,9 @@
 """How much is worked out for a run, counted: what costs time must not come back unnoticed."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from mlacheck.launch import parse_text
@@ -55,3 +59,30 @@ def test_hits_of_a_search_are_not_written_out(monkeypatch):
     report = session.check(command(FAILING))
     assert any(finding.remedies for finding in report.findings)
     assert len(written) <= 6
+
+
+# Each takes longer to import than all the rules take to run.
+SLOW = ("importlib.metadata", "email", "yaml", "pydantic", "rich", "torch", "difflib", "tempfile")
+
+
+@pytest.mark.parametrize(
+    "words", [["--gpu", "b200", "--engine-version", "0.5.23"], []], ids=["named", "nothing named"]
+)
+def test_a_line_that_passes_imports_nothing_slow(words, tmp_path):
+    line = "python -m sglang.launch_server --model-path Qwen/Qwen3-8B"
+    code = (
+        "import sys\nfrom mlacheck.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    print(end.code, *sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "validate", "--args", line, *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    code, *modules = done.stdout.splitlines()[-1].split()
+    assert code == "0"
+    assert "mlacheck.validate" in modules
+    assert [name for name in SLOW if name in modules] == []

@@ -75,3 +75,14 @@ def test_this_environment_finds_source_without_importing_it(tmp_path):
         env={"PYTHONPATH": root},
     )
     assert json.loads(result.stdout) == ["0.6.17", str(tmp_path / "flashinfer")]
+
+
+def test_metadata_of_older_installers(tmp_path):
+    (tmp_path / "sgl-kernel-0.3.0-py3.11.egg-info").mkdir()
+    (tmp_path / "sgl-kernel-0.3.0-py3.11.egg-info" / "PKG-INFO").write_text(
+        "Metadata-Version: 1.1\r\nName: SGL.Kernel\r\nVersion: 0.3.0\r\n\r\nVersion: 9\r\n", encoding="utf-8"
+    )
+    (tmp_path / "torch-2.9.0.egg-info").write_text("Name: torch\nVersion: 2.9.0\n", encoding="utf-8")
+    (tmp_path / "torchvision-0.25.0.dist-info").mkdir()
+    (tmp_path / "torchvision-0.25.0.dist-info" / "METADATA").write_text("Name: torchvision\nVersion: 1\n")
+    assert probe_distributions(tmp_path).versions == {"sglang_kernel": "0.3.0", "torch": "2.9.0"}
