@@ -138,6 +138,7 @@ class Scope:
     _functions: dict[str, Callable[[Mapping[str, object]], object]] = field(default_factory=dict)
     _references: dict[str, frozenset[str]] = field(default_factory=dict)
     _names: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _inputs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _sources: dict[str, str] = field(default_factory=dict)
 
     def tree(self, text: str) -> ast.expr:
@@ -167,6 +168,13 @@ class Scope:
                 )
             )
             self._references[text] = found
+        return found
+
+    def inputs(self, text: str) -> tuple[str, ...]:
+        """Name them in one order."""
+        found = self._inputs.get(text)
+        if found is None:
+            found = self._inputs[text] = tuple(sorted(self.references(text)))
         return found
 
     def derived(self, *texts: str) -> frozenset[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import itertools
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from packaging.version import Version
@@ -25,7 +26,7 @@ from mlacheck.ruleset.expression import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mlacheck.ruleset.expression import Scope
 
@@ -47,9 +48,7 @@ def evaluate(text: str, facts: Mapping[str, object], scope: Scope) -> object:
 def _results(text: str, facts: Mapping[str, object], scope: Scope) -> Iterator[object]:
     """Yield what an expression comes to, once for each combination of what the facts in it may be."""
     uncertain = [
-        (name, value)
-        for name in sorted(scope.references(text))
-        if isinstance(value := facts.get(name), Possible)
+        (name, value) for name in scope.inputs(text) if isinstance(value := facts.get(name), Possible)
     ]
     combinations = 1
     for _, value in uncertain:
@@ -58,7 +57,7 @@ def _results(text: str, facts: Mapping[str, object], scope: Scope) -> Iterator[o
         yield UNKNOWN
         return
     if not uncertain:
-        yield _evaluate(scope.tree(text), _World(facts, scope))
+        yield _part(scope.tree(text), scope)(_World(facts, scope))
         return
     names = [name for name, _ in uncertain]
     decided = dict(facts)
@@ -76,13 +75,16 @@ class _World:
     derived: dict[str, object] = field(default_factory=dict)
 
 
+_Part = Callable[[_World], object]
+
+
 def _evaluate_text(text: str, world: _World) -> object:
     if world.scope.namespace:
         try:
             return world.scope.function(text)(world.facts)
         except UNDECIDABLE:
             pass
-    return _evaluate(world.scope.tree(text), world)
+    return _part(world.scope.tree(text), world.scope)(world)
 
 
 # An unknown value of which at least the truth is known: `UNKNOWN or True`, `UNKNOWN and False`.
@@ -102,7 +104,7 @@ def truth(value: object) -> bool | None:
 
 def decide_node(node: ast.expr, facts: Mapping[str, object], scope: Scope) -> bool | None:
     """Decide a part of a checked expression."""
-    return truth(_evaluate(node, _World(facts, scope)))
+    return truth(_part(node, scope)(_World(facts, scope)))
 
 
 def decide(text: str, facts: Mapping[str, object], scope: Scope) -> bool | None:
@@ -113,57 +115,97 @@ def decide(text: str, facts: Mapping[str, object], scope: Scope) -> bool | None:
     return first if first is not None and all(other is first for other in truths) else None
 
 
-def _evaluate(node: ast.expr, world: _World) -> object:
+def _part(node: ast.expr, scope: Scope) -> _Part:
+    """Give what evaluates a node, made once and kept on it: trees are of one scope and walked often."""
+    try:
+        part: _Part = node.part  # type: ignore[attr-defined]  # set below
+    except AttributeError:
+        part = node.part = _make(node, scope)  # type: ignore[attr-defined]  # same
+    return part
+
+
+def _make(node: ast.expr, scope: Scope) -> _Part:
     name = dotted(node)
     if name is not None:
-        return _fact(name, world)
+        return _make_fact(name, scope)
     if isinstance(node, ast.Constant):
-        return node.value
+        value = node.value
+        return lambda _: value
     if isinstance(node, ast.BoolOp):
-        return _evaluate_bool(node, world)
+        return _make_bool(node, scope)
     if isinstance(node, ast.IfExp):
-        test = truth(_evaluate(node.test, world))
-        if test is not None:
-            return _evaluate(node.body if test else node.orelse, world)
-        return one_of((_evaluate(node.body, world), _evaluate(node.orelse, world)))
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "coalesce":
-        return coalesce(*(_evaluate(item, world) for item in node.args))
+        return _make_choice(node, scope)
     if isinstance(node, ast.Compare):
-        return _evaluate_compare(node, world)
+        return _make_compare(node, scope)
     children = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
     if isinstance(node, ast.Call):
         children = node.args
-    values = [_evaluate(child, world) for child in children]
+    parts = [_part(child, scope) for child in children]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "coalesce":
+        return lambda world: coalesce(*[part(world) for part in parts])
     if isinstance(node, ast.List | ast.Tuple):
-        return tuple(values)
+        return lambda world: tuple([part(world) for part in parts])
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        known = truth(values[0])
+        return _make_not(parts[0])
+    return _make_applied(_function(node), parts)
+
+
+def _make_fact(name: str, scope: Scope) -> _Part:
+    text = scope.derives.get(name)
+    if text is not None:
+
+        def derived(world: _World) -> object:
+            if name not in world.derived:
+                world.derived[name] = _evaluate_text(text, world)
+            return world.derived[name]
+
+        return derived
+    if name in scope.tables:
+        table = scope.tables[name]
+        return lambda _: table
+    return lambda world: world.facts[name]
+
+
+def _make_not(part: _Part) -> _Part:
+    def negated(world: _World) -> object:
+        known = truth(part(world))
         return UNKNOWN if known is None else not known
-    if not all(map(is_known, values)):
-        return UNKNOWN
-    try:
-        return _apply(node, values)
-    except UNDECIDABLE:
-        return UNKNOWN
+
+    return negated
 
 
-def _fact(name: str, world: _World) -> object:
-    text = world.scope.derives.get(name)
-    if text is None:
-        tables = world.scope.tables
-        return tables[name] if name in tables else world.facts[name]
-    if name not in world.derived:
-        world.derived[name] = _evaluate_text(text, world)
-    return world.derived[name]
+def _make_choice(node: ast.IfExp, scope: Scope) -> _Part:
+    test, body, orelse = (_part(part, scope) for part in (node.test, node.body, node.orelse))
+
+    def choice(world: _World) -> object:
+        known = truth(test(world))
+        if known is not None:
+            return body(world) if known else orelse(world)
+        return one_of((body(world), orelse(world)))
+
+    return choice
 
 
-def _apply(node: ast.expr, values: list[object]) -> object:
+def _make_applied(function: Callable[..., object], parts: Sequence[_Part]) -> _Part:
+    def applied(world: _World) -> object:
+        values = [part(world) for part in parts]
+        if not all(map(is_known, values)):
+            return UNKNOWN
+        try:
+            return function(*values)
+        except UNDECIDABLE:
+            return UNKNOWN
+
+    return applied
+
+
+def _function(node: ast.expr) -> Callable[..., object]:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        return FUNCTIONS[node.func.id](*values)
+        return FUNCTIONS[node.func.id]
     if isinstance(node, ast.UnaryOp):
-        return _arithmetic("-", 0, values[0])
+        return lambda value: _arithmetic("-", 0, value)
     if isinstance(node, ast.BinOp):
-        return _arithmetic(ARITHMETIC[type(node.op)], values[0], values[1])
+        return partial(_arithmetic, ARITHMETIC[type(node.op)])
     raise ExpressionError(f"{ast.unparse(node)!r} is outside the language")
 
 
@@ -173,38 +215,56 @@ def _arithmetic(sign: str, left: object, right: object) -> object:
     return _SUMS[sign](left, right)
 
 
-def _evaluate_bool(node: ast.BoolOp, world: _World) -> object:
+def _make_bool(node: ast.BoolOp, scope: Scope) -> _Part:
     decisive = isinstance(node.op, ast.Or)
-    undecided = False
-    value: object = None
-    for item in node.values:
-        value = _evaluate(item, world)
-        known = truth(value)
-        if known is decisive:
-            # The value is this operand only when none before it could have been decisive.
-            return value if not undecided else (_TRUTHY if decisive else _FALSY)
-        undecided = undecided or known is None
-    return UNKNOWN if undecided else value
+    parts = [_part(item, scope) for item in node.values]
+
+    def joined(world: _World) -> object:
+        undecided = False
+        value: object = None
+        for part in parts:
+            value = part(world)
+            known = truth(value)
+            if known is decisive:
+                # The value is this operand only when none before it could have been decisive.
+                return value if not undecided else (_TRUTHY if decisive else _FALSY)
+            undecided = undecided or known is None
+        return UNKNOWN if undecided else value
+
+    return joined
 
 
-def _evaluate_compare(node: ast.Compare, world: _World) -> object:
-    scope = world.scope
+def _make_compare(node: ast.Compare, scope: Scope) -> _Part:
     if compares_absent(node, scope):
-        return False
+        return lambda _: False
     operands = [node.left, *node.comparators]
-    undecided = False
-    for left, sign, right in zip(operands, node.ops, operands[1:], strict=False):
-        a, b = _evaluate(left, world), _evaluate(right, world)
-        if is_version(left, scope) and isinstance(b, str):
-            b = version(b)
-        if is_version(right, scope) and isinstance(a, str):
-            a = version(a)
-        result = _compare(sign, a, b)
-        if result is None:
-            undecided = True
-        elif not result:
-            return False
-    return UNKNOWN if undecided else True
+    pairs = [
+        (
+            _part(left, scope),
+            _comparison(sign),
+            _part(right, scope),
+            is_version(left, scope),
+            is_version(right, scope),
+        )
+        for left, sign, right in zip(operands, node.ops, operands[1:], strict=False)
+    ]
+
+    def compared(world: _World) -> object:
+        undecided = False
+        for left, test, right, left_is_version, right_is_version in pairs:
+            a, b = left(world), right(world)
+            if left_is_version and isinstance(b, str):
+                b = version(b)
+            if right_is_version and isinstance(a, str):
+                a = version(a)
+            result = test(a, b)
+            if result is None:
+                undecided = True
+            elif not result:
+                return False
+        return UNKNOWN if undecided else True
+
+    return compared
 
 
 _TESTS: Final[dict[str, Callable[[Any, Any], object]]] = {
@@ -227,15 +287,27 @@ _SUMS: Final[dict[str, Callable[[Any, Any], object]]] = {
 }
 
 
-def _compare(sign: ast.cmpop, left: object, right: object) -> bool | None:
-    if isinstance(sign, ast.In | ast.NotIn) and isinstance(right, tuple) and is_known(left):
+def _comparison(sign: ast.cmpop) -> Callable[[object, object], bool | None]:
+    test = _TESTS[COMPARISONS[type(sign)]]
+
+    def compare(left: object, right: object) -> bool | None:
+        if not is_known(left) or not is_known(right):
+            return None
+        try:
+            return bool(test(left, right))
+        except UNDECIDABLE:
+            return None
+
+    if not isinstance(sign, ast.In | ast.NotIn):
+        return compare
+    found = isinstance(sign, ast.In)
+
+    def contained(item: object, container: object) -> bool | None:
+        if not isinstance(container, tuple) or not is_known(item):
+            return compare(item, container)
         # One known equal item decides membership, whatever the other items are.
-        if any(is_known(item) and item == left for item in right):
-            return isinstance(sign, ast.In)
-        return isinstance(sign, ast.NotIn) if all(map(is_known, right)) else None
-    if not is_known(left) or not is_known(right):
-        return None
-    try:
-        return bool(_TESTS[COMPARISONS[type(sign)]](left, right))
-    except UNDECIDABLE:
-        return None
+        if any(is_known(one) and one == item for one in container):
+            return found
+        return not found if all(map(is_known, container)) else None
+
+    return contained

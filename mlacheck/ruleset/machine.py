@@ -130,8 +130,7 @@ def _decide(step: Step, facts: Mapping[str, object], scope: Scope) -> tuple[bool
     decided = decide(text, facts, scope)
     if decided is not None:
         return decided, ()
-    names = sorted(scope.references(text))
-    return None, tuple(name for name in names if not is_known(facts.get(name, UNKNOWN)))
+    return None, tuple(name for name in scope.inputs(text) if not is_known(facts.get(name, UNKNOWN)))
 
 
 def _choose(step: Step, facts: Mapping[str, object], scope: Scope) -> _Choice | None:
