@@ -67,9 +67,9 @@ def _versions(folders: Iterable[str]) -> dict[str, str]:
                     installed.setdefault(_normalised(name), version)
     found: dict[str, str] = {}
     for fact, names in DISTRIBUTIONS.items():
-        version = next((installed[name] for name in names if name in installed), None)
-        if version is not None:
-            found[fact] = version
+        newest = next((installed[name] for name in names if name in installed), None)
+        if newest is not None:
+            found[fact] = newest
     return found
 
 
