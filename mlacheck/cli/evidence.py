@@ -89,7 +89,7 @@ def _kernels(
                 lse_base=one.convention.lse_base if one.problem.dcp_size > 1 else None,
                 sm=sm if isinstance(sm, int) else None,
                 gpu=gpu if isinstance(gpu, str) and not gpu.startswith("sm") else None,
-                packages=_packages(target),
+                packages=_packages(target, report),
                 problem=problem,
             )
         )
@@ -97,12 +97,13 @@ def _kernels(
     return tuple(kernels), why
 
 
-def _packages(target: Target) -> dict[str, str]:
-    """Give the versions that the line will have, by distribution."""
+def _packages(target: Target, report: Report) -> dict[str, str]:
+    """Give the versions that the line will have, by distribution; the engine's own wheel may hold kernels."""
     from mlacheck.probes.distribution import DISTRIBUTIONS  # same
 
     known = {**target.packages, "flashinfer": target.flashinfer}
-    return {
+    own = dict.fromkeys(DISTRIBUTIONS.get(report.engine, ()), str(report.engine_version))
+    return own | {
         distribution: str(sourced.value)
         for name, sourced in known.items()
         if is_known(sourced.value) and sourced.value is not None

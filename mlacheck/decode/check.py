@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -73,7 +74,7 @@ class Contract:
             "causal mask": self._causal,
             "kv scales": self._scales,
             "page table": partial(self._ragged, shuffle=True, poison_unmapped=True),
-            "padding": partial(self._ragged, poison_padding=True),
+            "padding": self._padding,
             "long context": self._long,
             GRAPH: self._graph,
             TIME: self._time,
@@ -199,6 +200,16 @@ class Contract:
     def _ragged(self, name: str, **changes: object) -> Row:
         return self._judge(name, self._rank_errors(self._measure(self._problem.ragged_lengths, **changes)))
 
+    def _padding(self, name: str) -> Row:
+        poisoned = self._ragged(name, poison_padding=True)
+        if poisoned.state == PASSES:
+            return poisoned
+        # Engines allocate the cache zeroed; what a page holds later are an earlier request's values.
+        stale = self._ragged(name, stale_padding=True)
+        if stale.state != PASSES:
+            return stale
+        return replace(stale, detail="; ".join(filter(None, (stale.detail, _STALE))))
+
     def _empty(self, name: str) -> Row:
         measured = self._measure(self._problem.short_lengths)
         errors = self._rank_errors(measured)
@@ -313,5 +324,9 @@ class Contract:
         return Row(name, state, error, limit, margin, detail, known)
 
 
+_STALE: Final = (
+    "finite values behind the last token do no harm; "
+    "NaN there, which a request that decoded to NaN leaves, reaches the output"
+)
 _NO_GRAPH: Final = "no graph form of this adapter is written"
 _NO_LSE: Final = "the kernel returned no LSE, without which ranks cannot be merged"

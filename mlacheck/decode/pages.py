@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 # Integers of an element's size: not every device indexes fp8 tensors.
 _RAW: Final = {1: torch.uint8, 2: torch.int16, 4: torch.int32}
 _MOST_UNMAPPED: Final = 256
+_STALE: Final = 8.0
 # Around the page table: no page has this number, so that a kernel that reads beyond the table faults.
 NO_PAGE: Final = 2**30
 _GUARD: Final = 64
@@ -66,8 +67,12 @@ def make_shard(
     shuffle: bool = False,
     poison_unmapped: bool = False,
     poison_padding: bool = False,
+    stale_padding: bool = False,
 ) -> Shard:
-    """Lay out the tokens that a rank holds; poison is NaN where no kernel may let a value through."""
+    """Lay out the tokens that a rank holds; poison is NaN where no kernel may let a value through.
+
+    Stale padding holds finite values, as an earlier request leaves them.
+    """
     size = problem.page_size
     global_lengths = tuple(len(tokens) for tokens in inputs.tokens)
     interleave = problem.interleave
@@ -77,7 +82,8 @@ def make_shard(
     total = mapped + min(mapped // 4, _MOST_UNMAPPED) + 2
     stored = inputs.tokens[0]
     raw, device, width = _RAW[stored.dtype.itemsize], stored.device, stored.shape[1]
-    zero, nan = torch.tensor([0.0, float("nan")]).to(stored.dtype).view(raw).tolist()
+    zero, nan, stale = torch.tensor([0.0, float("nan"), _STALE]).to(stored.dtype).view(raw).tolist()
+    padding = nan if poison_padding else stale if stale_padding else zero
     slots = torch.full((total * size, width), nan if poison_unmapped else zero, dtype=raw, device=device)
     generator = torch.Generator().manual_seed(problem.seed + rank)
     order = torch.randperm(total, generator=generator) if shuffle else torch.arange(total)
@@ -91,7 +97,7 @@ def make_shard(
         tokens = inputs.tokens[request].view(raw)
         held = rank_tokens(0, len(tokens), dcp_size, rank, interleave, device)
         slots.index_copy_(0, places[:length], tokens[held])
-        slots.index_fill_(0, places[length:], nan if poison_padding else zero)
+        slots.index_fill_(0, places[length:], padding)
     cache = slots.view(stored.dtype).view(total, size, width)
     return Shard(
         q_latent=inputs.q_latent,

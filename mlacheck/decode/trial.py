@@ -34,6 +34,7 @@ class Setting:
     shuffle: bool = False
     poison_unmapped: bool = False
     poison_padding: bool = False
+    stale_padding: bool = False
     fp8_queries: bool = False
 
 
@@ -175,6 +176,7 @@ def draw_shard(problem: DecodeProblem, setting: Setting, inputs: Inputs, rank: i
         shuffle=setting.shuffle,
         poison_unmapped=setting.poison_unmapped,
         poison_padding=setting.poison_padding,
+        stale_padding=setting.stale_padding,
     )
 
 

@@ -77,6 +77,14 @@ def test_the_plain_kernel_passes_every_row():
     assert "LSE -inf, output zero" in rows["empty ranks"].detail
 
 
+@pytest.mark.parametrize("kv_dtype", ["bf16", "fp8_e4m3"])
+def test_a_kernel_that_only_nan_behind_the_last_token_disturbs_passes_and_is_told(kv_dtype):
+    row = states(faults.ReadsPadding(), PROBLEM.with_(kv_dtype=kv_dtype))["padding"]
+    assert row.state == "passes"
+    assert "NaN there, which a request that decoded to NaN leaves, reaches the output" in row.detail
+    assert "NaN" not in states(Plain())["padding"].detail
+
+
 def test_base_2_passes_where_it_is_documented():
     rows = states(faults.GivesBase2())
     assert not bad(rows)
@@ -97,7 +105,7 @@ PLANTED = [
     (faults.WrongScale, "one-rank decode", set()),
     (faults.ShiftedTable, "page table", set()),
     (faults.ContiguousTable, "page table", {"one-rank decode", *EVERYWHERE} - {"page table"}),
-    (faults.ReadsPadding, "padding", {"one-rank decode", *EVERYWHERE} - {"padding"}),
+    (faults.CountsPadding, "padding", {"one-rank decode", *EVERYWHERE} - {"padding"}),
     (faults.UntouchedOutput, "empty ranks", {"one-rank decode", *EVERYWHERE} - {"empty ranks"}),
     (faults.FiniteEmpty, "empty ranks", {"one-rank decode", *EVERYWHERE} - {"empty ranks"}),
     (faults.LocalBound, "causal mask", {"one-rank decode", *EVERYWHERE} - {"causal mask"}),
@@ -193,10 +201,10 @@ def test_an_lse_of_16_bits_costs_the_merge_its_exactness():
     exact = states(Plain())
     assert rows["merged"].measured > 2 * exact["merged"].measured
     assert rows["rank lse"].measured > exact["rank lse"].limit
-    # What it must not hide.
-    for fault in (faults.WrongBase, faults.DroppedRank, faults.GlobalLength):
-        assert "merged" in bad(states(faults.HalfLse(fault()))) or fault is faults.GlobalLength
-        assert bad(states(faults.HalfLse(fault())))
+    # What it must not hide, each in the row that is left for it.
+    assert "lse base" in bad(states(faults.HalfLse(faults.WrongBase())))
+    assert {"lse returned", "rank lse"} <= bad(states(faults.HalfLse(faults.DroppedRank())))
+    assert "rank output" in bad(states(faults.HalfLse(faults.GlobalLength())))
 
 
 @pytest.mark.parametrize("comm", ["ag_rs", "a2a"])

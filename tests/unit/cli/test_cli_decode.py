@@ -127,6 +127,67 @@ def test_launch_lines_that_cannot_be_decoded_here(line, target, code, words):
     assert words in result.stdout
 
 
+VLLM = "vllm serve deepseek-ai/DeepSeek-V3 -tp 8 -dcp 8"
+# A kernel that is not installed here, or that needs a GPU.
+NOT_HERE = ("is not installed; pip install", "no CUDA GPU is visible here", "the target has SM")
+
+
+@pytest.mark.parametrize(
+    ("line", "version", "gpu", "adapter", "words"),
+    [
+        (VLLM, "0.33.0", "b200", "cutedsl_mla", "KV bf16 in pages of 32, 1 query token(s), DCP 8,"),
+        (f"{VLLM} --block-size 64", "0.28.0", "b200", "trtllm_mla", "pages of 64"),
+        (
+            f"{VLLM} --cp-kv-cache-interleave-size 16",
+            "0.33.0",
+            "h200",
+            "vllm-fa3",
+            "DCP 8 in runs of 16 tokens",
+        ),
+        (f"{VLLM} --attention-backend TRITON_MLA", "0.22.1", "h200", "vllm-triton", "pages of 16"),
+        (f"{VLLM} --kv-cache-dtype fp8", "0.33.0", "h200", "vllm-flashmla", "KV fp8_e4m3 in pages of 64"),
+    ],
+)
+def test_vllms_lines_choose_their_kernel_by_data(line, version, gpu, adapter, words):
+    result = run("--args", line, "--gpu", gpu, "--engine-version", version, "--format", "json")
+    assert result.exit_code == 4, result.output
+    report = json.loads(result.stdout)
+    assert report["backend"] == adapter
+    assert words in report["description"]
+    assert any(one in report["rows"][0]["detail"] for one in NOT_HERE)
+
+
+def test_a_decode_check_in_the_validation_of_a_vllm_line():
+    arguments = ["validate", "--args", VLLM, "--decode-check", "--gpu", "h200", "--engine-version", "0.33.0"]
+    result = CliRunner().invoke(cli, [*arguments, "--format", "json"])
+    assert result.exit_code == 4, result.output
+    [row] = json.loads(result.stdout)["decode"]
+    assert (row["backend"], row["name"], row["state"]) == ("vllm-fa3", "runs", "not run")
+
+
+def test_a_backend_by_its_name_in_an_engine():
+    sizes = ("--model", "deepseek-v3", "--dcp-size", "8", "--page-size", "64", "--interleave", "16")
+    result = run(*sizes, "--engine", "vllm", "--engine-version", "0.33.0", "--backend", "FLASHINFER_MLA")
+    assert result.exit_code == 4
+    assert "cutedsl_mla" in result.stdout
+    assert "DCP 8 in runs of 16 tokens" in result.stdout
+    # Without a version, the newest that is recorded; an adapter's name is none of the engine's.
+    assert "vllm-flashmla" in run(*sizes, "--engine", "vllm", "--backend", "FLASHMLA").stdout
+    assert "no adapter for vllm's flashmla" in run(*sizes, "--engine", "vllm", "--backend", "flashmla").stdout
+    result = run(*sizes, "--engine", "vllm", "--backend", "FLASHMLA", "--lse-base", "2")
+    assert result.exit_code == 2
+    result = run(*sizes, "--engine", "vllm", "--backend", "FLASHMLA", "--gpu", "h20000")
+    assert result.exit_code == 2
+    assert "unknown GPU 'h20000'" in result.stderr
+
+
+@pytest.mark.parametrize("interleave", ["2", "16"])
+def test_the_reference_shows_runs_of_tokens(interleave):
+    result = run(*SMALL, "--backend", "reference", "--device", "cpu", "--interleave", interleave)
+    assert result.exit_code == 0, result.output
+    assert f"DCP 2 in runs of {interleave} tokens" in result.stdout
+
+
 def test_the_gpu_of_a_line_is_this_machines_unless_named(monkeypatch):
     from mlacheck.probes import gpu, hardware
 
