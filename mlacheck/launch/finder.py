@@ -157,11 +157,12 @@ class _Scan:
         if at and (script := next((one for one in SCRIPTS if word.endswith(one)), None)):
             self.hit.module, self.hit.argv_at = MODULES[SCRIPTS[script]], at + 1
             return True
-        if module in SERVERS:
-            if "." in module and self.words[at + 2 : at + 3] == ["serve"]:
+        if module in SERVERS and "." in module:
+            if self.words[at + 2 : at + 3] == ["serve"]:  # what else it does is no server
                 self.hit.module, self.hit.argv_at = SERVERS[module], at + 3
-            else:
-                self.hit.not_runnable = at + 1
+                return True
+        elif module in SERVERS:
+            self.hit.not_runnable = at + 1
             return True
         if after == "serve" and "." not in basename(word) and basename(word) in SERVERS:
             self.hit.module, self.hit.argv_at = SERVERS[basename(word)], at + 2

@@ -24,6 +24,7 @@ _BY_ENDING: Final = {
     **dict.fromkeys(("mk", "mak"), "make"),
     "just": "just",
     **dict.fromkeys(("service", "container", "conf", "ini", "supervisor"), "unit"),
+    **dict.fromkeys(("tf", "hcl", "nomad", "nix", "jsonnet", "libsonnet"), "brace"),
     **dict.fromkeys(_WITHOUT_SHELL.split(), "text"),
 }
 # Files that go by their whole name.

@@ -9,7 +9,7 @@ from mlacheck.frozen import replace
 from mlacheck.launch.file.flags import FlagMaps
 from mlacheck.launch.file.given import Given
 from mlacheck.launch.file.interpolate import compose, kubernetes
-from mlacheck.launch.file.markdown import fences
+from mlacheck.launch.file.markdown import read_blocks
 from mlacheck.launch.file.node import Mapping, Node, Scalar, Sequence, scalars, walk
 from mlacheck.launch.file.split import split_words
 from mlacheck.launch.piece import Field, Piece, Pieces
@@ -63,6 +63,8 @@ class Manifest:
             self._list(node, around, path, depth)
             return
         held = node.all()
+        if "github-script" in (node.text("uses") or ""):
+            return  # its script is no shell's
         around = self._around(node, around, path)
         done: set[str] = set()
         if any(name in held for name in ("command", "args", "entrypoint", "module")):
@@ -143,8 +145,7 @@ class Manifest:
             return
         frame = replace(self.frame, around=around)
         if "```" in text:
-            for start, end in fences(text):
-                self.reader.script(Pieces(node.pieces).cut(start, end), replace(frame, guess=True))
+            read_blocks(self.reader, Pieces(node.pieces), frame)
             return
         name = path[-1] if path else ""
         script = name.lower() in _SCRIPTS or name.endswith((".sh", ".bash")) or text.startswith("#!")

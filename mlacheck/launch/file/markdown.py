@@ -1,9 +1,18 @@
-"""Shell text in Markdown fences."""
+"""Blocks of Markdown and reStructuredText that hold shell text or a manifest."""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from mlacheck.frozen import replace
+from mlacheck.launch.piece import Piece, Pieces
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mlacheck.launch.frame import Frame
+    from mlacheck.launch.reader import Reader
 
 _FENCE: Final = re.compile(
     r"^([ \t>]*)(`{3,}|~{3,})[ \t]*(?:\{(?:code|code-block|sourcecode|prompt)\}[ \t]*)?"
@@ -17,25 +26,74 @@ _DIRECTIVE: Final = re.compile(
     r"((?:\1[ \t]+:[^\n]*\n)*)((?:[ \t]*\n|\1[ \t]+[^\n]*(?:\n|\Z))*)",
     re.MULTILINE,
 )
-_SHELL: Final = frozenset(
-    {"", "bash", "sh", "shell", "console", "zsh", "shell-session", "text", "command", "cmd"}
-)
+# In these `# ` is the prompt of root; elsewhere it begins a comment.
+_SESSIONS: Final = frozenset({"console", "shell-session", "terminal"})
+_SHELL: Final = frozenset({"", "bash", "sh", "shell", "zsh", "text", "command", "cmd"}) | _SESSIONS
+_MANIFEST: Final = frozenset({"yaml", "yml"})
+PROMPT: Final = r"[ \t]*[$>] (?=\S)"
+SESSION_PROMPT: Final = r"[ \t]*[$#>%] (?=\S)"
+# `<MODEL>`, which the reader is to put in.
+_PLACE: Final = re.compile(r"(?<![<\w])<[A-Za-z][\w./-]*(?: [\w./-]+){0,5}>(?![>&])")
 
 
-def fences(text: str) -> list[tuple[int, int]]:
-    """Give the spans of the fenced blocks that may hold shell text."""
-    found = [match.span(4) for match in _FENCE.finditer(text) if match[3].lower() in _SHELL]
-    found += [match.span(1) for match in _ONE_LINE.finditer(text)]
+class Block(NamedTuple):
+    """A block, in which language it says it is."""
+
+    kind: str  # `shell` or `yaml`
+    start: int
+    end: int
+    session: bool = False
+
+
+def blocks(text: str) -> list[Block]:
+    """Give the blocks of a text that may hold a launch command."""
+    found = [_block(match[3], *match.span(4)) for match in _FENCE.finditer(text)]
+    found += [_block("", *match.span(1)) for match in _ONE_LINE.finditer(text)]
     if ".. " in text:
-        found += [match.span(4) for match in _DIRECTIVE.finditer(text) if match[2].lower() in _SHELL]
-    return sorted(found)
+        found += [_block(match[2], *match.span(4)) for match in _DIRECTIVE.finditer(text)]
+    return sorted((one for one in found if one is not None), key=lambda one: one.start)
 
 
-def prompts(text: str) -> list[tuple[int, int]]:
-    """Give the spans of a block without the prompts in front of its lines."""
-    spans = []
+def _block(language: str, start: int, end: int) -> Block | None:
+    name = language.lower()
+    if name in _MANIFEST:
+        return Block("yaml", start, end)
+    return Block("shell", start, end, name in _SESSIONS) if name in _SHELL else None
+
+
+def shown(pieces: Pieces, block: Block) -> list[Piece]:
+    """Give what a block shows, without its indentation and prompts; what the reader is to put in is open."""
+    text = pieces.text[block.start : block.end]
+    indents = [len(line) - len(line.lstrip(" \t")) for line in text.split("\n") if line.strip()]
+    indent = min(indents, default=0)
+    prompt = SESSION_PROMPT if block.session else PROMPT
+    found: list[Piece] = []
+    at = block.start
+    for match in re.finditer(rf"^(?:[ \t]{{{indent}}})?(?:{prompt})?", text, re.MULTILINE):
+        found.extend(pieces.cut(at, block.start + match.start()))
+        at = block.start + match.end()
+    return list(_placed([*found, *pieces.cut(at, block.end)]))
+
+
+def _placed(pieces: Iterable[Piece]) -> Iterable[Piece]:
+    whole = Pieces(pieces)
     at = 0
-    for match in re.finditer(r"^[ \t]*[$#>%] (?=\S)", text, re.MULTILINE):
-        spans.append((at, match.start()))
+    for match in _PLACE.finditer(whole.text):
+        yield from whole.cut(at, match.start())
+        yield Piece(match.group(), whole.offset(match.start()), names=(match.group(),))
         at = match.end()
-    return [*spans, (at, len(text))]
+    yield from whole.cut(at, len(whole.text))
+
+
+def read_blocks(reader: Reader, pieces: Pieces, frame: Frame) -> None:
+    """Read what the blocks of a text show; prose that is no command is no mistake."""
+    for block in blocks(pieces.text):
+        if not reader.mentions(pieces.text[block.start : block.end]):
+            continue
+        cut = shown(pieces, block)
+        if block.kind == "shell":
+            reader.script(cut, replace(frame, guess=True))
+        elif "yaml" in reader.readers:
+            before = len(reader.problems)
+            reader.readers["yaml"](reader, Pieces(cut), replace(frame, file_kind="yaml"))
+            reader.problems[before:] = [replace(one, level="info") for one in reader.problems[before:]]

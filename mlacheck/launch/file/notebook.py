@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from mlacheck.frozen import replace
 from mlacheck.launch.file.json_ import documents
 from mlacheck.launch.file.logical import logical_lines
-from mlacheck.launch.file.markdown import fences, prompts
+from mlacheck.launch.file.markdown import read_blocks
 from mlacheck.launch.file.node import Mapping, Sequence, placed, scalars
 from mlacheck.launch.piece import Piece, Pieces
 
@@ -38,14 +38,7 @@ def read_notebook(reader: Reader, pieces: Pieces, frame: Frame) -> None:
             if cell.text("cell_type") == "code":
                 _code(reader, source, frame)
             else:
-                _prose(reader, source, frame)
-
-
-def _prose(reader: Reader, source: Pieces, frame: Frame) -> None:
-    for start, end in fences(source.text):
-        spans = prompts(source.text[start:end])
-        cut = [piece for one, other in spans for piece in source.cut(start + one, start + other)]
-        reader.script(cut, replace(frame, guess=True))
+                read_blocks(reader, source, frame)
 
 
 def _code(reader: Reader, source: Pieces, frame: Frame) -> None:

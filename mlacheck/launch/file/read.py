@@ -209,15 +209,6 @@ def _python(reader: Reader, pieces: Pieces, frame: Frame) -> None:
         )
 
 
-def _markdown(reader: Reader, pieces: Pieces, frame: Frame) -> None:
-    from mlacheck.launch.file.markdown import fences, prompts  # only for these
-
-    for start, end in fences(pieces.text):
-        block = pieces.text[start:end]
-        cut = [piece for one, other in prompts(block) for piece in pieces.cut(start + one, start + other)]
-        reader.script(cut, replace(frame, guess=True))
-
-
 def _listed(module: str, name: str) -> Callable[[Reader, Pieces, Frame], None]:
     """Give a reader that is imported when it is needed."""
 
@@ -231,14 +222,15 @@ def _listed(module: str, name: str) -> Callable[[Reader, Pieces, Frame], None]:
 
 def _text(reader: Reader, pieces: Pieces, frame: Frame) -> None:
     from mlacheck.launch.file.logical import logical_lines  # only for these
-    from mlacheck.launch.file.markdown import prompts  # same
+    from mlacheck.launch.file.markdown import PROMPT  # same
     from mlacheck.launch.file.split import split_words  # same
 
     for start, end in logical_lines(pieces.text):
         line = pieces.text[start:end]
         if not reader.mentions(line) or len(line) > _LONGEST_LINE:
             continue
-        cut = [piece for one, other in prompts(line) for piece in pieces.cut(start + one, start + other)]
+        prompt = re.match(PROMPT, line)
+        cut = pieces.cut(start + prompt.end() if prompt else start, end)
         # A list of words in program text is no argument of its first word.
         if starts_program(split_words(cut)):
             reader.script(cut, replace(frame, guess=True))
@@ -264,10 +256,11 @@ _READERS: Final[dict[str, Callable[[Reader, Pieces, Frame], None]]] = {
     **dict.fromkeys(_TREES, _tree),
     "dockerfile": _dockerfile,
     "python": _python,
-    "markdown": _markdown,
+    "markdown": _listed("markdown", "read_blocks"),
     "make": _listed("make", "read_makefile"),
     "just": _listed("just", "read_justfile"),
     "unit": _listed("unit", "read_unit"),
+    "brace": _listed("brace", "read_brace"),
     "procfile": _listed("unit", "read_procfile"),
     "notebook": _notebook,
     "text": _text,
