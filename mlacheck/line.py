@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mlacheck.builtin import DISAGREEMENT, MODELS_DIFFER
 from mlacheck.facts import UNKNOWN, is_known, the_same
 from mlacheck.finding import Location, Problem, Remedy
 from mlacheck.frozen import frozen, replace
+from mlacheck.probes.config import read_overrides
 from mlacheck.probes.model import ModelProblem
 from mlacheck.probes.version import parse_version
 from mlacheck.ruleset.interpreter import evaluate
@@ -71,6 +72,7 @@ class Line:
             if not self._named_beside(one) and not (self.open and one.kind == "missing-required")
         )
         self.model: ModelConfig | None = None
+        self._overrides: Mapping[str, Any] = {}
         # A named model or draft was not found.
         self.model_unsure = False
         self.assumptions = [
@@ -148,6 +150,9 @@ class Line:
         program = self.around.compiled.program
         unnamed = self.open and program.model not in self.arguments.given
         reference = self.options.model or (None if unnamed else self._given(program.model))
+        overrides = evaluate(program.overrides, self.facts, self.around.compiled.scope)
+        self._overrides = read_overrides(overrides) if is_known(overrides) else {}
+        self.model_unsure |= not is_known(overrides)
         if self.facts.get(program.model) is None or program.model not in self.arguments.given:
             self.facts[program.model] = UNKNOWN if reference is None else reference
         self.model = self._add_model("target.", reference)
@@ -168,7 +173,7 @@ class Line:
         found = self.around.models(served) if isinstance(served, str) else None
         if found is None or isinstance(found, ModelProblem) or self.model is None:
             return
-        if found.config != self.model.config:
+        if found.with_overrides(self._overrides).config != self.model.config:
             said = f"{self.model.name} is checked, but the line serves {found.name}: their configs differ"
             remedy = Remedy("none", "name the model of the line, or leave it to the line")
             self.remarks.append(MODELS_DIFFER.finding(said, remedies=(remedy,)))
@@ -176,6 +181,8 @@ class Line:
     def _add_model(self, prefix: str, reference: object) -> ModelConfig | None:
         found = self.around.models(reference) if isinstance(reference, str) else None
         model = None if isinstance(found, ModelProblem) else found
+        if model is not None and self._overrides:
+            model = model.with_overrides(self._overrides)
         wrong = (found,) if isinstance(found, ModelProblem) else model.odd if model else ()
         self.model_unsure |= bool(wrong)
         self.problems.extend(Problem(one.kind, one.message, one.hint) for one in wrong)

@@ -58,7 +58,7 @@ class Checker:
                 self.facts[name] = UNKNOWN
         told = target.facts().items()
         self.facts.update((name, the_same(value)) for name, value in told if name in self.facts)
-        self._model_facts: dict[tuple[str, str | None], dict[str, object]] = {}
+        self._model_facts: dict[tuple[str, str | None, str], dict[str, object]] = {}
 
     def check(self, command: LaunchCommand, options: Options | None = None, *, id_: object = None) -> Report:
         """Check one launch command."""
@@ -66,7 +66,7 @@ class Checker:
 
     def model_facts(self, prefix: str, model: ModelConfig | None) -> dict[str, object]:
         """Give the facts of a model's config under `target.` or `draft.`."""
-        key = (prefix, model.ref if model else None)
+        key = (prefix, model.ref if model else None, model.changes if model else "")
         facts = self._model_facts.get(key)
         if facts is None:
             facts = self._model_facts[key] = {f"{prefix}known": model is not None}

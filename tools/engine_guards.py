@@ -228,7 +228,9 @@ def _needed(test: ast.expr, wanted: bool = True) -> Iterator[str]:
         if isinstance(test.op, ast.And if wanted else ast.Or):
             for one in test.values:
                 yield from _needed(one, wanted)
-    elif wanted and isinstance(test, ast.Name | ast.Attribute):
+    elif wanted and (
+        isinstance(test, ast.Name | ast.Attribute) or (isinstance(test, ast.Call) and not test.args)
+    ):
         yield last(test)
     elif (
         isinstance(test, ast.Compare)

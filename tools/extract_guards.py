@@ -11,7 +11,8 @@ this one is folded in, or replaced. One guard a line, under its file and functio
 kind       the exception, or SystemExit
 message    with {} for what is filled in, cut short: to recognise the guard, not to quote it
 arguments  the engine arguments that the conditions on the way to it name, with ! where the argument must be
-           given; @ before a model class or speculative algorithm that it is about
+           given; @ before a model class or speculative algorithm that it is about; # before the reason
+           why no launch line meets it, where it stands in a function that rules name
 versions   "first-last" recorded versions, each with a digest of these conditions: it tells when they change
 """
 
@@ -41,7 +42,7 @@ from mlacheck.ruleset.guards import digest_at
 from mlacheck.ruleset.load import build_program, ruleset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from engine_guards import Guard
     from engine_source import Module, Unit
@@ -154,6 +155,16 @@ def named_by_rules(engine: str, version: str) -> dict[str, set[str]]:
     return found
 
 
+def left_aside(engine: str, guard: str, needs: Collection[str]) -> str | None:
+    """Give the reason why no launch line of ours meets a guard, by its place and words or what it needs."""
+    for one in settings(engine)["outside"]:
+        if ("guards" in one and re.search(one["guards"], guard)) or not set(one.get("needs", ())).isdisjoint(
+            needs
+        ):
+            return str(one["why"])
+    return None
+
+
 def gated(engine: str, guard: str, names: list[str]) -> list[str]:
     """Add what a guard's place and words say it needs beside the conditions in its function."""
     needs = {name[:-1] for name in names if name.endswith("!")}
@@ -172,7 +183,6 @@ def extract(source: Source, version: str) -> dict[str, Any]:
     areas = areas_of(source)
     dests, facts = known_names(engine, version)
     served = backends(source)
-    outside = [(re.compile(one["guards"]), one["why"]) for one in settings(engine)["outside"]]
     rules = named_by_rules(engine, version)
     reached = start_up(source, areas)
     files: dict[str, Any] = {}
@@ -187,7 +197,7 @@ def extract(source: Source, version: str) -> dict[str, Any]:
             for guard in guards:
                 named = sorted({dests[name] for name in guard.reads if name in dests})
                 needed = {dests[name] for name in guard.needs if name in dests}
-                why = next((w for one, w in outside if one.search(f"{file}::{symbol}::{guard.says}")), None)
+                why = left_aside(engine, f"{file}::{symbol}::{guard.says}", guard.needs)
                 # What a class declares holds whenever one is made.
                 if (file, symbol) not in reached and symbol in module.units:
                     why = why or "runs for a request or a batch, or nothing that start-up runs leads to it"
@@ -201,6 +211,7 @@ def extract(source: Source, version: str) -> dict[str, Any]:
                     entry["backends"] = served[file]
                 names = [f"{name}!" if name in needed else name for name in named]
                 names = gated(engine, f"{file}::{symbol}::{guard.says}", names)
+                names += [f"#{why}"] if why else []
                 rows = entry.setdefault("guards", {}).setdefault(symbol, [])
                 rows.append([guard.kind, guard.says, names, f"{version} {guard.digest}"])
     return {"versions": [version], "files": files, "left_out": {version: dict(sorted(left_out.items()))}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from mlacheck.facts import UNKNOWN
 from mlacheck.frozen import frozen
@@ -99,6 +99,24 @@ def shape_problem(config: Mapping[str, object], where: str) -> ConfigProblem | N
         message = f"{where}: `architectures` is {_json_type(architectures)}, not a list of names"
         return ConfigProblem("not-a-model-config", message, "correct `architectures`")
     return None
+
+
+def read_overrides(given: object) -> dict[str, Any]:
+    """Read what a line changes in a model's config; what is no JSON object changes nothing."""
+    try:
+        read = json.loads(given) if isinstance(given, str) else given
+    except (ValueError, RecursionError):
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+def overridden(config: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Put values of a line over those of a config; a sub-config keeps what they do not name."""
+    merged = dict(config)
+    for key, value in overrides.items():
+        old = config.get(key)
+        merged[key] = {**old, **value} if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
 
 
 def config_value(config: object, path: str) -> object:

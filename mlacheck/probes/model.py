@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mlacheck.frozen import frozen
+from mlacheck.frozen import frozen, replace
 from mlacheck.probes.catalogue import load_catalogue
-from mlacheck.probes.config import ConfigProblem, read_object, shape_problem
+from mlacheck.probes.config import ConfigProblem, overridden, read_object, shape_problem
 from mlacheck.probes.dimensions import dimension_problems
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class ModelConfig:
     drafts: tuple[str, ...] = ()  # published draft models for it
     files: frozenset[str] | None = None  # what lies beside a config.json; None where it is not known
     notes: tuple[str, ...] = ()  # what was odd but did not stop the reading
+    changes: str = ""  # JSON of what a line changes in the config
     odd: tuple[ConfigProblem, ...] = ()  # dimensions that no checkpoint can have
 
     @property
@@ -70,6 +72,16 @@ class ModelConfig:
         if self.weights_gib is None:
             return None
         return self.weights_gib * (_DERIVED if self.certainty == "plausible" else 1)
+
+    def with_overrides(self, overrides: Mapping[str, Any]) -> ModelConfig:
+        """Give the model as a line changes it: what was read of its weights need not hold any more."""
+        return replace(
+            self,
+            changes=json.dumps(overrides, sort_keys=True),
+            config=overridden(self.config, overrides),
+            origin=f"{self.origin}, changed by the line",
+            weights_gib=None,
+        )
 
     @property
     def hf_quant_config(self) -> Mapping[str, Any] | None:

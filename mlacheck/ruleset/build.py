@@ -81,6 +81,7 @@ class _Builder:
             version=self.version,
             model=self.ruleset.order.model,
             draft=self.ruleset.order.draft,
+            overrides=self.ruleset.order.overrides,
             declarations=declarations,
             defaults=defaults,
             derives=derives,
@@ -103,6 +104,7 @@ class _Builder:
         try:
             check(self.ruleset.order.model, scope)
             check(self.ruleset.order.draft, scope)
+            check(self.ruleset.order.overrides, scope)
         except ExpressionError as error:
             raise RuleError(str(error), file=f"rules/{self.engine}/program.yaml") from None
 

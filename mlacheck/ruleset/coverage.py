@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from mlacheck.finding import START_UP_PHASES
@@ -30,16 +31,25 @@ class Coverage:
     @staticmethod
     def of(engine: str, version: str) -> Coverage:
         """Compare a version's rules with its guards."""
-        found = tuple(guards(engine, version))
+        listed = guards(engine, version)
         steps = load_program(engine, version).program.steps
-        rules = modelled(steps, found)
+        rules = modelled(steps, listed)
+        # A rule can be about what no line should meet; only where none is, the reason speaks for itself.
+        found = tuple(one for one in listed if rules[one.key] or not one.why)
+        left_out = Counter(inventory(engine).get("left_out", {}).get(version, {}))
+        left_out.update(one.why for one in listed if one.why and not rules[one.key])
         named = {name for names in rules.values() for name in names}
         refusing = [step for step in steps if step.level == "error" and step.phase in START_UP_PHASES]
         crashes = {step.id for step in refusing if step.id and step.crash}
         unplaced = {step.id for step in refusing if step.id and not step.crash and step.id not in named}
-        left_out = inventory(engine).get("left_out", {}).get(version, {})
         return Coverage(
-            engine, version, found, rules, tuple(sorted(crashes)), tuple(sorted(unplaced)), left_out
+            engine,
+            version,
+            found,
+            rules,
+            tuple(sorted(crashes)),
+            tuple(sorted(unplaced)),
+            dict(sorted(left_out.items())),
         )
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +17,7 @@ from mlacheck.facts import Undecided
 from mlacheck.frozen import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 # What a compiled expression may raise when a value is unknown, or None where the engine needs a number.
 UNDECIDABLE: Final = (Undecided, TypeError, ZeroDivisionError, AttributeError)
@@ -40,6 +41,12 @@ ARITHMETIC: Final[dict[type[ast.operator], str]] = {
     ast.FloorDiv: "//",
     ast.Mod: "%",
     ast.BitAnd: "&",
+}
+_KINDS: Final[dict[str, type | tuple[type, ...]]] = {
+    "string": str,
+    "number": (int, float),
+    "array": (list, tuple),
+    "object": dict,
 }
 # A derived fact of at most this many characters is written out where it is read; longer ones are called.
 _INLINE: Final = 110
@@ -71,6 +78,33 @@ def path(value: object, keys: str) -> object:
     return value
 
 
+def json_kind(value: object) -> str | None:
+    """Name what a JSON text holds, or a value that was read from one; None for a text that is no JSON."""
+    try:
+        read = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return None
+    if read is None or isinstance(read, bool):
+        return "null" if read is None else "boolean"
+    for name, types in _KINDS.items():
+        if isinstance(read, types):
+            return name
+    raise Undecided
+
+
+def from_json(value: object) -> object:
+    """Read a JSON text; one that is none has no value, and what was read already stays."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        raise Undecided from None
+
+
+def without(values: Iterable[object], known: Collection[object]) -> tuple[object, ...]:
+    """Give the items of a list, or the keys of an object, that are none of those known."""
+    return tuple(value for value in values if value not in known)
+
+
 def listed(*pairs: object) -> str:
     """Join the texts whose conditions hold, from condition, text, condition, text, ..."""
     return ", ".join(str(text) for when, text in zip(pairs[::2], pairs[1::2], strict=True) if when)
@@ -98,6 +132,9 @@ FUNCTIONS: Final[dict[str, Callable[..., object]]] = {
     "lookup": lookup,
     "path": path,
     "listed": listed,
+    "json_kind": json_kind,
+    "from_json": from_json,
+    "without": without,
     "min": min,
     "max": max,
     "len": len,

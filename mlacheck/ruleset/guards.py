@@ -33,6 +33,7 @@ class Guard:
     phase: str
     backends: tuple[str, ...] = ()
     about: tuple[str, ...] = ()  # model classes, speculative algorithms
+    why: str = ""  # why no line of ours meets it, if so
 
     @property
     def key(self) -> str:
@@ -77,10 +78,11 @@ def guards_in(data: dict[str, Any], version: str) -> Iterator[Guard]:
                 number = seen.get(slug, 0)
                 seen[slug] = number + 1
                 about = tuple(name[1:] for name in names if name.startswith("@"))
-                reads = tuple(name.rstrip("!") for name in names if not name.startswith("@"))
+                why = next((name[1:] for name in names if name.startswith("#")), "")
+                reads = tuple(name.rstrip("!") for name in names if name[0] not in "@#")
                 needs = tuple(name[:-1] for name in names if name.endswith("!"))
                 yield Guard(
-                    file, symbol, kind, words, number, digest, reads, needs, area, phase, backends, about
+                    file, symbol, kind, words, number, digest, reads, needs, area, phase, backends, about, why
                 )
 
 
@@ -129,7 +131,7 @@ def unmodelled(steps: Iterable[Step], found: Sequence[Guard]) -> Unmodelled:
     named = modelled(steps, found)
     counts: dict[tuple[tuple[str, ...], ...], int] = {}
     for guard in found:
-        if not named[guard.key] and (guard.reads or guard.backends or guard.about):
+        if not guard.why and not named[guard.key] and (guard.reads or guard.backends or guard.about):
             trigger = (guard.needs, guard.reads, guard.backends, guard.about)
             counts[trigger] = counts.get(trigger, 0) + 1
     rows: Unmodelled = {}

@@ -84,6 +84,7 @@ class Program:
     steps: tuple[Step, ...]
     model: str  # the argument that names the model
     draft: str  # an expression for the draft model's name
+    overrides: str = "None"  # an expression for what the line changes in the models' configs, JSON
     resolved: tuple[str, ...] = ()
     worlds: tuple[dict[str, Any], ...] = ()
     # Facts that some rule reads, and arguments declared to matter to none.

@@ -266,6 +266,9 @@ class ProgramFile(Strict):
     files: list[str]
     model: str = Field(description="the argument that names the model")
     draft: str = Field(description="expression over the arguments for the draft model's name")
+    overrides: str = Field(
+        default="None", description="expression for what the line changes in the models' configs, JSON"
+    )
     resolved: list[str] = []
     worlds: list[dict[str, Scalar]] = Field(
         default=[], description="sets of facts to try in turn when nobody supplied the first of them"

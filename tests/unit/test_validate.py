@@ -10,6 +10,7 @@ import pytest
 
 from mlacheck.finding import START_UP_PHASES
 from mlacheck.launch import parse_text
+from mlacheck.probes.config import overridden
 from mlacheck.probes.engine import recorded_versions
 from mlacheck.probes.model import find_model
 from mlacheck.probes.target import TargetFlags
@@ -46,6 +47,21 @@ def test_a_line_without_a_model_is_refused(version):
     assert report.verdict == "error"
     assert report.findings[0].id == "MLA006"
     assert report.findings[0].engine_stops_here
+
+
+def test_what_the_line_changes_in_the_config_is_what_is_checked():
+    def resolved(**changes):
+        report = check(f"{DEEPSEEK} --json-model-override-args {shlex.quote(json.dumps(changes))}")
+        return {one.id for one in report.findings if one.level == "error"}
+
+    assert "MLA894" in resolved(num_attention_heads=6)
+    assert "MLA894" not in resolved(num_attention_heads=64)
+    assert "MLA802" not in resolved()
+    # A sub-config keeps what they do not name.
+    assert overridden({"text_config": {"a": 1, "b": 2}, "c": 3}, {"text_config": {"b": 4}}) == {
+        "text_config": {"a": 1, "b": 4},
+        "c": 3,
+    }
 
 
 def test_a_model_that_nobody_knows_leaves_the_verdict_open():

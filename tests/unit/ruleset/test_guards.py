@@ -4,7 +4,7 @@ import pytest
 
 from mlacheck.probes.engine import recorded_versions
 from mlacheck.ruleset.coverage import Coverage
-from mlacheck.ruleset.guards import Guard, concerning, digest_at, guards, models, unmodelled
+from mlacheck.ruleset.guards import Guard, concerning, digest_at, guards, guards_in, models, unmodelled
 from mlacheck.ruleset.program import Step
 
 
@@ -84,9 +84,24 @@ def test_every_recorded_version_has_an_inventory_with_keys_of_its_own(engine, ve
     coverage = Coverage.of(engine, version)
     total = sum(row[2] for row in coverage.table())
     named = sum(row[3] for row in coverage.table())
-    assert total == len(found)
+    # What no line meets is told by its reason, unless a rule is about it.
+    reachable = [one for one in found if not one.why or coverage.rules[one.key]]
+    assert total == len(reachable)
+    aside = {one.why for one in found} - {""}
+    assert aside <= set(coverage.left_out)
     assert named >= LEAST[engine][1]
     assert set(coverage.left_out)
+
+
+def test_a_guard_that_no_line_meets_concerns_none():
+    data = {
+        "versions": ["1"],
+        "areas": {"a": "resolve"},
+        "files": {"f": {"area": "a", "guards": {"s": [["E", "x", ["dcp_size", "#other hardware"], "1 0"]]}}},
+    }
+    [found] = guards_in(data, "1")
+    assert (found.why, found.reads) == ("other hardware", ("dcp_size",))
+    assert unmodelled([], [found]) == {}
 
 
 def test_an_engine_without_an_inventory_has_no_guards():
