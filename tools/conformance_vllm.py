@@ -1,9 +1,9 @@
 """Replay recorded verdicts of the real vLLM, as tools/conformance.py does for SGLang.
 
 A recorded line: {id, model, gpu, flashinfer, args, env, verdict, stage, message, where, decode_backend,
-resolved}. `@name` in args, also inside JSON, is a folder with a config.json under --models, and `@@yaml` a
-file that holds the row's `yaml`. Hybrid models report the backend of their first layer, which has linear
-attention: their decode backend is not compared.
+resolved}. `@name` in args, also inside JSON, is a folder with a config.json under --models or an id of the
+catalogue, and `@@yaml` a file that holds the row's `yaml`. Hybrid models report the backend of their first
+layer, which has linear attention: their decode backend is not compared.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # The engine's name of a value, where it is not ours.
 _NAMES: Final = {"spec_method": "speculative_method"}
 _LINEAR: Final = "GDN_ATTN"
-_FOLDER: Final = re.compile(r"@([\w.-]+)")
+_FOLDER: Final = re.compile(r"@([\w./-]+)")
 
 
 def case_of(row: dict[str, Any], version: str, models: Path, file: Path) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def case_of(row: dict[str, Any], version: str, models: Path, file: Path) -> dict
     def placed(text: str) -> str:
         if text == "@@yaml":
             return str(file)
-        return _FOLDER.sub(lambda m: str(models / m[1]) if (models / m[1]).exists() else m[0], text)
+        return _FOLDER.sub(lambda m: str(models / m[1]) if (models / m[1]).exists() else m[1], text)
 
     args = [placed(word) for word in row["args"]]
     if row.get("model") is not None:

@@ -4,7 +4,8 @@
 
 WHEEL_DIR is an unzipped vllm wheel. PYTHON must have the engine's pure-Python import dependencies and torch
 (the CPU build is enough); `--path` adds folders to import from, such as another transformers. The entries are
-those of tools/extract_flags.py, with these converters (`optional_X`: "" and "None" are None, else X):
+those of tools/extract_flags.py, with these converters (`optional_X`: "" and "None" are None, else X;
+`parsed_X`: X, refused in the words of an optional one):
 
 json                     json.loads; a value that is not JSON is refused in the engine's own words
 union_dict_and_str       text in braces is JSON, all else a string
@@ -102,7 +103,7 @@ def converter_name(convert: Any, configs: dict[str, Any], flag: str) -> str:
     if name == "_optional_type":
         return "optional_" + converter_name(inner["return_type"].cell_contents, configs, flag)
     if name == "_parse_type":
-        return converter_name(inner["return_type"].cell_contents, configs, flag)
+        return "parsed_" + converter_name(inner["return_type"].cell_contents, configs, flag)
     if name == "parse_dataclass":
         (cls,) = convert.__defaults__
         configs[cls.__name__] = describe_config(cls)

@@ -144,11 +144,11 @@ def _overrides(text: str) -> object:
     return value
 
 
-def _optional(convert: Converter | None) -> Converter:
+def _optional(convert: Converter | None, nothing: tuple[str, ...] = ("", "None")) -> Converter:
     """Read "" and "None" as nothing, all else as the inner type does."""
 
     def optional(text: str) -> object:
-        if text in {"", "None"}:
+        if text in nothing:
             return None
         if convert is None:
             return text
@@ -198,6 +198,7 @@ CONVERTERS: Final[dict[str, Converter]] = {
     "id_list": lambda text: [int(one) if one.isdigit() else one for one in map(str.strip, text.split(","))],
 }
 _OPTIONAL: Final = "optional_"
+_PARSED: Final = "parsed_"
 
 
 def converters(details: Mapping[str, Any], types: Iterable[str] = ()) -> dict[str, Converter]:
@@ -214,6 +215,15 @@ def converters(details: Mapping[str, Any], types: Iterable[str] = ()) -> dict[st
     }
     known.update({name: config_class(name, details[name]) for name in details if name not in known})
     for name in types:
-        if name.startswith(_OPTIONAL):
-            known[name] = _optional(known.get(name.removeprefix(_OPTIONAL)))
+        _wrapped(name, known)
     return known
+
+
+def _wrapped(name: str, known: dict[str, Converter]) -> Converter | None:
+    """Give a converter by its name, made of the inner one's where the name says so."""
+    if name not in known:
+        if name.startswith(_OPTIONAL):
+            known[name] = _optional(_wrapped(name.removeprefix(_OPTIONAL), known))
+        elif name.startswith(_PARSED):
+            known[name] = _optional(_wrapped(name.removeprefix(_PARSED), known), nothing=())
+    return known.get(name)
