@@ -91,6 +91,12 @@ class _Scan:
         while at < len(self.words):
             word = self.words[at]
             name = basename(word)
+            assigned = ASSIGNMENT.match(word) if program and at and self.fields[at - 1].unknown else None
+            if assigned is not None:
+                # After a word that may be nothing or another assignment, this is one; else it is an argument.
+                self.env.put(assigned.group(1), "", self.fields[at - 1].unknown)
+                at += 1
+                continue
             if program and name in RUNNERS and self.words[at + 1 : at + 2] == ["run"]:
                 at += 2
                 continue

@@ -215,6 +215,32 @@ def assigned(syntax: Syntax, node: Node) -> set[str]:
     return names - {""}
 
 
+def growth(syntax: Syntax, node: Node, name: str) -> str | None:
+    """Give what stands between a variable and what a piece of script adds to its end: a blank or nothing.
+
+    None: the script does something else to it.
+    """
+    between = " "
+    own = re.compile(rf"\(?\s*\"?\$(?:{name}\b|\{{{name}(?:\[@\])?\}})")
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if one.type == "variable_assignment" and parts_of(syntax, one)[0] == name:
+            _, operator, values = parts_of(syntax, one)
+            text = "".join(syntax.source(value) for value in values)
+            match = own.match(text)
+            if operator != "+=" and match is None:
+                return None
+            added = text[match.end() if match is not None and operator != "+=" else 0 :].lstrip("\"'")
+            between = between if added[:1].isspace() else ""
+        elif one.type == "for_statement":
+            variable = one.child_by_field_name("variable")
+            if variable is not None and syntax.source(variable) == name:
+                return None
+        waiting.extend(one.named_children)
+    return between
+
+
 def prints(script: Script, node: Node, world: World) -> tuple[Piece, ...] | None:
     """Give what `cat <<EOF`, `echo` or `printf` inside `$(...)` prints, None for everything else."""
     body = node.child_by_field_name("body") if node.type == "redirected_statement" else node

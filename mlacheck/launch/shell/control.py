@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Final
 from mlacheck.launch.shell import builtin
 from mlacheck.launch.shell.condition import matches
 from mlacheck.launch.shell.heredoc import piped_into
-from mlacheck.launch.shell.world import Guard, Option, Status, Value, World, nothing, worlds
+from mlacheck.launch.shell.world import (
+    Guard,
+    Option,
+    Status,
+    Value,
+    World,
+    always,
+    grow,
+    nothing,
+    open_value,
+    worlds,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -231,8 +242,13 @@ def _rounds(script: Script, body: Node, *, options: bool) -> None:
     """Follow a loop's body once, for any round: what it sets is open before, in and after it."""
     names = builtin.assigned(script.syntax, body)
     before = {name: script.state.variables.get(name) for name in names}
+    grown = {
+        name: grow(held, name, between)
+        for name, held in before.items()
+        if held is not None and (between := builtin.growth(script.syntax, body, name)) is not None
+    }
     for name in names:
-        script.state.open(name)
+        script.state.write(name, grown.get(name) or always(open_value(name)))
     guard = script.state.guard
     script.inside(body)
     script.state.guard, script.state.ended = guard, False
@@ -241,7 +257,7 @@ def _rounds(script: Script, body: Node, *, options: bool) -> None:
         if options and held is not None:
             script.state.write(name, tuple(_taken(option, name) for option in held))
         else:
-            script.state.open(name)
+            script.state.write(name, grown.get(name) or always(open_value(name)))
 
 
 def _taken(option: Option, name: str) -> Option:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 
-from mlacheck.launch.piece import Field, Piece
+from mlacheck.launch.piece import Field, Piece, Pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 T = TypeVar("T")
 MOST_WORLDS: Final = 16
@@ -39,6 +40,67 @@ Options: TypeAlias = tuple[Option, ...]
 def open_value(name: str) -> Value:
     """Make the value of a variable that the text does not settle."""
     return Value((Piece("${" + name + "}", names=(name,)),))
+
+
+def common(options: Sequence[Option], name: str) -> Value:
+    """Give what many values of a variable begin with alike, and leave the rest open."""
+    held = [option.value for option in options if option.value is not None]
+    rest = Piece("${" + name + "}", names=(name,), splits=True)
+    if len(held) < len(options):
+        return open_value(name)
+    if all(value.items is not None for value in held):
+        columns = _alike([[(item.text, item) for item in value.items or ()] for value in held])
+        items = [column[0][1] for column in columns]
+        return Value(items=(*items, Field((rest._replace(text="${" + name + "[@]}"),))))
+    if any(value.items is not None for value in held):
+        return open_value(name)
+    alike = _alike([[((piece.text, piece.at), piece) for piece in value.pieces] for value in held])
+    # Each of them may rest on defaults of its own.
+    pieces = [
+        column[0][1]._replace(
+            assumed=tuple(dict.fromkeys(one for _, piece in column for one in piece.assumed))
+        )
+        for column in alike
+    ]
+    start = len("".join(piece.text for piece in pieces))
+    rests = ["".join(piece.text for piece in value.pieces)[start : start + 1] for value in held]
+    if all(not one or one.isspace() for one in rests):
+        pieces.append(Piece(" "))
+    kept = _whole_words(pieces)
+    return Value((*kept, rest)) if kept else open_value(name)
+
+
+def _whole_words(pieces: Sequence[Piece]) -> list[Piece]:
+    """Cut a text after its last blank that stands in no quotes: what is open may close the ones after it."""
+    whole = Pieces(pieces)
+    quote, end = "", 0
+    for at, char in enumerate(whole.text):
+        if char in "'\"" and quote in ("", char):
+            quote = "" if quote else char
+        elif char in " \t\n" and not quote:
+            end = at + 1
+    return whole.cut(0, end)
+
+
+def _alike(rows: Sequence[Sequence[tuple[object, T]]]) -> list[Sequence[tuple[object, T]]]:
+    """Give the columns that rows begin with alike."""
+    columns: Iterable[Sequence[tuple[object, T]]] = zip(*rows, strict=False)
+    return list(itertools.takewhile(lambda column: len({key for key, _ in column}) == 1, columns))
+
+
+def grow(options: Options, name: str, between: str) -> Options:
+    """Give the values of a variable to which something is added that the text does not settle."""
+    blank = (Piece(between),) if between else ()
+    rest = Piece("${" + name + "}", names=(name,), splits=True)
+    grown = []
+    for option in options:
+        value = option.value or Value()
+        if value.items is not None:
+            value = Value(items=(*value.items, Field((rest._replace(text="${" + name + "[@]}"),))))
+        else:
+            value = Value((*value.pieces, *blank, rest))
+        grown.append(Option(option.guard, value))
+    return tuple(grown)
 
 
 def nothing() -> None:
@@ -74,7 +136,7 @@ class World:
         if not fit:
             return None
         if len(fit) > 1 and self._opens:
-            return open_value(name)
+            return common(fit, name)
         index = 0
         if len(fit) > 1:
             at = len(self.taken)
@@ -109,5 +171,5 @@ def merge(options: Sequence[Option], name: str) -> Options:
     if all(option.value == first.value for option in options):
         return (Option(frozenset.intersection(*(option.guard for option in options)), first.value),)
     if len(options) > MOST_WORLDS:
-        return always(open_value(name))
+        return always(common(options, name))
     return tuple(options)
