@@ -69,6 +69,11 @@ def write(path: Path, rows: Iterable[dict[str, Any]]) -> int:
     return len(ordered)
 
 
+def _kept(path: Path) -> list[dict[str, Any]]:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
 def main() -> int:
     """Write the recorded file."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -78,10 +83,13 @@ def main() -> int:
     parser.add_argument(
         "--skip", action="append", default=[], metavar="TEXT", help="drop rows with TEXT in notes or message"
     )
+    parser.add_argument("--add", action="store_true", help="keep the rows that --out already has")
     parser.add_argument("--out", type=Path, required=True, help="tests/conformance/recorded/VERSION.jsonl.gz")
     given = parser.parse_args()
     lines = (line for file in given.files for line in file.read_text(encoding="utf-8").splitlines())
-    count = write(given.out, recorded(lines, given.version, given.kind, given.skip))
+    rows = {row["id"]: row for row in (_kept(given.out) if given.add else ())}
+    rows |= {row["id"]: row for row in recorded(lines, given.version, given.kind, given.skip)}
+    count = write(given.out, rows.values())
     print(f"{given.out}: {count} rows, {given.out.stat().st_size // 1024} kB")
     return 0
 

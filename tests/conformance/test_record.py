@@ -57,3 +57,14 @@ def test_the_same_rows_give_the_same_bytes(record, tmp_path):
     assert record.write(tmp_path / "y.gz", reversed(rows)) == 2
     assert (tmp_path / "x.gz").read_bytes() == (tmp_path / "y.gz").read_bytes()
     assert gzip.decompress((tmp_path / "x.gz").read_bytes()) == b'{"id":"a"}\n{"id":"b"}\n'
+
+
+def test_rows_are_added_to_those_that_a_file_has(record, tmp_path, monkeypatch):
+    out, lines = tmp_path / "0.5.20.jsonl.gz", tmp_path / "lines.jsonl"
+    record.write(out, [{"id": "6"}, {"id": "7"}])
+    lines.write_text(line("error", message="refused"), encoding="utf-8")
+    words = ["record.py", str(lines), "--version", "0.5.20", "--out", str(out), "--add"]
+    monkeypatch.setattr(sys, "argv", words)
+    assert record.main() == 0
+    rows = [json.loads(row) for row in gzip.decompress(out.read_bytes()).splitlines()]
+    assert [(row["id"], row.get("message")) for row in rows] == [("6", None), ("7", "refused")]
