@@ -31,7 +31,6 @@ from mlacheck.ruleset.machine import show
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mlacheck.evaluation import Outcome
     from mlacheck.launch.command import LaunchCommand
     from mlacheck.line import Models
     from mlacheck.probes.model import ModelConfig
@@ -150,73 +149,63 @@ class _Check:
     def _evaluate(
         self, facts: dict[str, object]
     ) -> tuple[list[Finding], list[Undecided], dict[str, Resolved]]:
-        evaluation = Evaluation(self.compiled, facts, self.grammar.defaults)
-        outcome = evaluation.outcome()
-        hits, stop = evaluation.independent()
-        findings = [self._finding(evaluation, outcome, hit, stop) for hit in hits]
-        undecided = [
-            Undecided(step.id or step.slug, step.title, step.level or "info", needs, step.slug, step.phase)
-            for step, needs in evaluation.unknown(outcome)
-        ]
+        world = _World(Evaluation(self.compiled, facts, self.grammar.defaults))
+        findings = [self._finding(world, hit) for hit in world.hits]
         resolved = {
-            name: Resolved(
-                outcome.run.value(name, outcome.facts),
-                evaluation.origin(name, outcome, self.line.origins),
-            )
-            for name in self.compiled.program.resolved
+            name: Resolved(value, world.origin(name, self.line)) for name, value in world.resolved().items()
         }
-        return findings, undecided, resolved
+        return findings, world.waiting(), resolved
 
     def _merge(
         self, worlds: Sequence[dict[str, object]]
     ) -> tuple[list[Finding], list[Undecided], dict[str, Resolved]]:
-        """Keep what holds in every world; what holds in some is undecided."""
+        """Keep what holds in every world; what holds in some is undecided, and nobody asks how to mend it."""
         name = world_fact(self.compiled.program.worlds)
-        results = [self._evaluate(world) for world in worlds]
-        self.fails_everywhere = all(any(one.level == "error" for one in found) for found, _, _ in results)
-        everywhere = set.intersection(*({finding.id for finding in found} for found, _, _ in results))
-        findings = [finding for finding in results[0][0] if finding.id in everywhere]
+        results = [_World(Evaluation(self.compiled, facts, self.grammar.defaults)) for facts in worlds]
+        self.fails_everywhere = all(one.fails() for one in results)
+        everywhere = set.intersection(*({one.id_of(hit) for hit in one.hits} for one in results))
+        first = results[0]
+        findings = [self._finding(first, hit) for hit in first.hits if first.id_of(hit) in everywhere]
         undecided: dict[str, Undecided] = {}
-        for found, waiting, _ in results:
-            for finding in found:
-                if finding.id not in everywhere and finding.level != "info":
+        for one in results:
+            for hit in one.hits:
+                id_, step = one.id_of(hit), one.evaluation.step(hit)
+                level = step.level or "info"
+                if id_ not in everywhere and level != "info":
                     undecided.setdefault(
-                        finding.id,
-                        Undecided(
-                            finding.id, finding.message, finding.level, (name,), finding.slug, finding.phase
-                        ),
+                        id_, Undecided(id_, hit.message, level, (name,), step.slug, step.phase)
                     )
-            for one in waiting:
-                undecided.setdefault(one.rule, one)
+            for waiting in one.waiting():
+                undecided.setdefault(waiting.rule, waiting)
         resolved = {}
-        for fact in results[0][2]:
-            values = [one[fact] for _, _, one in results]
-            value = one_of(each.value for each in values)
-            origin = values[0].origin if not isinstance(value, Possible) else f"depends on {name}"
+        values = [one.resolved() for one in results]
+        for fact in values[0]:
+            value = one_of(each[fact] for each in values)
+            origin = f"depends on {name}" if isinstance(value, Possible) else first.origin(fact, self.line)
             resolved[fact] = Resolved(value, origin)
         return findings, list(undecided.values()), resolved
 
-    def _finding(self, evaluation: Evaluation, outcome: Outcome, hit: Hit, stop: Hit | None) -> Finding:
-        step = evaluation.step(hit)
+    def _finding(self, world: _World, hit: Hit) -> Finding:
+        step = world.evaluation.step(hit)
         because = []
         location = None
         for name, value in hit.values:
             if not is_known(value):
                 continue
-            because.append(f"{name} = {show(value)} ({evaluation.origin(name, outcome, self.line.origins)})")
+            because.append(f"{name} = {show(value)} ({world.origin(name, self.line)})")
             if location is None and name in self.line.arguments.given:
                 location = self.line.location(self.line.arguments.given[name].index)
         return Finding(
-            id=step.id or step.slug,
+            id=world.id_of(hit),
             slug=step.slug,
             level=step.level or "info",
             phase=step.phase,
             message=hit.message,
             because=tuple(because),
             location=location,
-            engine_stops_here=hit is stop,
+            engine_stops_here=hit is world.stop,
             engine_message=step.engine_says[0] if step.engine_says else None,
-            remedies=self._remedies(evaluation, outcome, hit) if step.level == "error" else (),
+            remedies=self._remedies(world, hit) if step.level == "error" else (),
             source=step.source or None,
             evidence=step.evidence,
             confirm=step.confirm or None,
@@ -224,10 +213,10 @@ class _Check:
             explain=step.explain,
         )
 
-    def _remedies(self, evaluation: Evaluation, outcome: Outcome, hit: Hit) -> tuple[Remedy, ...]:
+    def _remedies(self, world: _World, hit: Hit) -> tuple[Remedy, ...]:
         remedies = list(self._corrected())
-        for remedy in evaluation.step(hit).remedies:
-            if not evaluation.applies(remedy, outcome.facts):
+        for remedy in world.evaluation.step(hit).remedies:
+            if not world.evaluation.applies(remedy, world.outcome.facts):
                 continue
             cost = remedy.get("cost")
             if "upgrade" in remedy:
@@ -284,3 +273,31 @@ class _Check:
             if word.unknown and word.unknown != (word.text,)  # a file that is not read is told of already
         ]
         return (*self.line.problems, *unresolved)
+
+
+class _World:
+    """What the rules say of one line for one GPU."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        self.evaluation, self.outcome = evaluation, evaluation.outcome()
+        self.hits, self.stop = evaluation.independent()
+
+    def id_of(self, hit: Hit) -> str:
+        step = self.evaluation.step(hit)
+        return step.id or step.slug
+
+    def fails(self) -> bool:
+        return any(self.evaluation.step(hit).level == "error" for hit in self.hits)
+
+    def waiting(self) -> list[Undecided]:
+        return [
+            Undecided(step.id or step.slug, step.title, step.level or "info", needs, step.slug, step.phase)
+            for step, needs in self.evaluation.unknown(self.outcome)
+        ]
+
+    def resolved(self) -> dict[str, object]:
+        names = self.evaluation.compiled.program.resolved
+        return {name: self.outcome.run.value(name, self.outcome.facts) for name in names}
+
+    def origin(self, name: str, line: Line) -> str:
+        return self.evaluation.origin(name, self.outcome, line.origins)

@@ -40,9 +40,10 @@ class Candidates:
         given = [name for name in causes if name in self.given]
         for name in given:
             yield {name: UNSET}
+        suits: dict[str, bool] = {}  # by condition: several values and arguments share one
         for name in causes:
             for value in self.preferences.levers.get(name, ()):
-                if self._can(name, value, outcome) and self.evaluation.differs(name, value):
+                if self._can(name, value, outcome, suits) and self.evaluation.differs(name, value):
                     yield {name: value}
         # Flags that only make sense together have to go together.
         for at, first in enumerate(given):
@@ -58,11 +59,14 @@ class Candidates:
         for name in sorted(self.given - self.preferences.fixed):
             yield {name: UNSET}
 
-    def _can(self, name: str, value: object, outcome: Outcome) -> bool:
+    def _can(self, name: str, value: object, outcome: Outcome, suits: dict[str, bool]) -> bool:
         option = self.grammar.options[name]
-        suits = self.preferences.suits.get(str(value))
-        if suits is not None and decide(suits, outcome.facts, self.evaluation.compiled.scope) is not True:
-            return False
+        text = self.preferences.suits.get(str(value))
+        if text is not None:
+            if text not in suits:
+                suits[text] = decide(text, outcome.facts, self.evaluation.compiled.scope) is True
+            if not suits[text]:
+                return False
         if option.takes_value:
             return not option.choices or value in option.choices
         return value == option.switch or option.off is not None

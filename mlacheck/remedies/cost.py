@@ -26,6 +26,7 @@ class Costs:
 
     def __init__(self, preferences: Preferences, before: Outcome) -> None:
         self.preferences, self.before = preferences, before
+        self._keeps = {keep.fact: keep for keep in preferences.keeps}
 
     def words(self, after: Outcome) -> str:
         """Say what becomes of what the line asks for."""
@@ -44,7 +45,7 @@ class Costs:
         """Weigh edits by themselves, before anything is evaluated."""
         total = _CHANGE * len(edits) + self._rank(edits)
         for name, value in edits.items():
-            keep = self.preferences.keep(name)
+            keep = self._keeps.get(name)
             if keep is not None:
                 gone = value == UNSET or any(value == one for one in keep.gone)
                 total += (keep.weight if gone else keep.change) * _CAUTION

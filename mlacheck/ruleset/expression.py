@@ -243,6 +243,10 @@ class Scope:
             function = self._functions[text] = eval(code, self.namespace)  # noqa: S307 - from a checked tree only
         return function
 
+    def derive(self, name: str, facts: Mapping[str, object]) -> object:
+        """Compute a derived fact with the function generated for it; raises one of `UNDECIDABLE`."""
+        return self.namespace[self.identifiers[name]](facts)
+
     def source(self, text: str) -> str:
         """Generate the Python expression over `f` (facts) of a checked expression, once."""
         source = self._sources.get(text)

@@ -87,6 +87,15 @@ def _evaluate_text(text: str, world: _World) -> object:
     return _part(world.scope.tree(text), world.scope)(world)
 
 
+def _derive(name: str, text: str, world: _World) -> object:
+    if world.scope.namespace:
+        try:
+            return world.scope.derive(name, world.facts)
+        except UNDECIDABLE:
+            pass
+    return _part(world.scope.tree(text), world.scope)(world)
+
+
 # An unknown value of which at least the truth is known: `UNKNOWN or True`, `UNKNOWN and False`.
 _TRUTHY: Final = Unknown()
 _FALSY: Final = Unknown()
@@ -156,7 +165,7 @@ def _make_fact(name: str, scope: Scope) -> _Part:
 
         def derived(world: _World) -> object:
             if name not in world.derived:
-                world.derived[name] = _evaluate_text(text, world)
+                world.derived[name] = _derive(name, text, world)
             return world.derived[name]
 
         return derived

@@ -110,7 +110,7 @@ class Run:
         if text is None:
             return f.get(name, UNKNOWN)
         try:
-            return self.scope.function(text)(f)
+            return self.scope.derive(name, f)
         except UNDECIDABLE:
             return evaluate(text, f, self.scope)
 
