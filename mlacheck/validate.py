@@ -180,7 +180,8 @@ class _Check:
         resolved = {}
         values = [one.resolved() for one in results]
         for fact in values[0]:
-            value = one_of(each[fact] for each in values)
+            told = [each[fact] for each in values]
+            value = told[0] if all(other is told[0] for other in told) else one_of(told)
             origin = f"depends on {name}" if isinstance(value, Possible) else first.origin(fact, self.line)
             resolved[fact] = Resolved(value, origin)
         return findings, list(undecided.values()), resolved

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mlacheck.facts import Undecided
 from mlacheck.frozen import frozen
+from mlacheck.ruleset.memory import Memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -171,12 +172,16 @@ class Scope:
     absent: frozenset[str] = frozenset()
     # Derived facts that no rule can change, in the order in which they can be computed.
     settled: tuple[str, ...] = ()
+    opened: Memory[str] = field(init=False)  # what derived facts are where some of what they read is open
     _trees: dict[str, ast.expr] = field(default_factory=dict)
     _functions: dict[str, Callable[[Mapping[str, object]], object]] = field(default_factory=dict)
     _references: dict[str, frozenset[str]] = field(default_factory=dict)
     _names: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _inputs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _sources: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.opened = Memory(lambda name: self.references(self.derives[name]))
 
     def tree(self, text: str) -> ast.expr:
         """Parse an expression once."""

@@ -88,12 +88,13 @@ def _evaluate_text(text: str, world: _World) -> object:
 
 
 def _derive(name: str, text: str, world: _World) -> object:
-    if world.scope.namespace:
+    scope = world.scope
+    if scope.namespace:
         try:
-            return world.scope.derive(name, world.facts)
+            return scope.derive(name, world.facts)
         except UNDECIDABLE:
             pass
-    return _part(world.scope.tree(text), world.scope)(world)
+    return scope.opened.recall(name, world.facts, lambda: _part(scope.tree(text), scope)(world))
 
 
 # An unknown value of which at least the truth is known: `UNKNOWN or True`, `UNKNOWN and False`.

@@ -35,7 +35,7 @@ class Compiled:
     program: Program
     scope: Scope
     run: Runner
-    memory: Memory
+    memory: Memory[int]
 
     def apply(self, facts: dict[str, object], *, told: bool = True) -> Run:
         """Run the rules over facts, which they change; untold hits do not say what they saw."""
@@ -87,7 +87,12 @@ def from_module(module: types.ModuleType) -> Compiled:
     program = program_from(names["DATA"])
     scope = program.scope()
     scope.namespace = names
-    return Compiled(program, scope, cast("Runner", names["run"]), Memory(program, scope))
+
+    def reads(index: int) -> frozenset[str]:
+        step = program.steps[index]
+        return frozenset(step.targets).union(*map(scope.references, (*step.conditions, *step.values)))
+
+    return Compiled(program, scope, cast("Runner", names["run"]), Memory(reads))
 
 
 def module_name(engine: str, version: str) -> str:

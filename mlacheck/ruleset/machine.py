@@ -41,7 +41,7 @@ class Run:
 
     program: Program
     scope: Scope
-    memory: Memory
+    memory: Memory[int]
     # Whether hits say what they saw; who only asks which rules fire need not know.
     told: bool = True
     setters: dict[str, tuple[int, int]] = field(default_factory=dict)  # fact -> (step, arm) that set it last
@@ -58,7 +58,8 @@ class Run:
 
     def slow_find(self, index: int, f: dict[str, object]) -> None:
         """Decide a rule whose fast form met an unknown value."""
-        decided, needs = self.memory.recall(index, f, _decide)
+        step = self.program.steps[index]
+        decided, needs = self.memory.recall(index, f, lambda: _decide(step, f, self.scope))
         if decided:
             self.find(index, f)
         elif decided is None:
@@ -86,7 +87,8 @@ class Run:
 
     def slow_set(self, index: int, f: dict[str, object]) -> None:
         """Apply a `set` rule whose conditions or values could not all be decided."""
-        choice = self.memory.recall(index, f, _choose)
+        step = self.program.steps[index]
+        choice = self.memory.recall(index, f, lambda: _choose(step, f, self.scope))
         if choice is None:
             return
         if choice.certain:
