@@ -62,7 +62,7 @@ class Bad(Faulty):
         raise ValueError("num_heads must be a multiple of 16\nmore")
 
 
-def load(name):  # noqa: ARG001 - one kernel only
+def load(name, options):  # noqa: ARG001 - one kernel only
     bad = Bad()
     bad.builds = "the first call compiles the kernel, which takes 20 s or more"
     return bad
