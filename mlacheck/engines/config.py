@@ -58,7 +58,8 @@ def _value(name: str, fields: Mapping[str, Mapping[str, Any]], key: str, value: 
         return _member(name, key, field, value)
     value = _coerce(field.get("type", ()), value)
     choices = field.get("choices")
-    if choices is not None and isinstance(value, str) and value not in choices:
+    named = isinstance(value, str | int) and not isinstance(value, bool)
+    if choices is not None and named and value not in choices:
         shown = ", ".join(map(str, choices))
         raise ConversionError(
             f"{key} has no choice {value!r} (there are {shown})", "config-choice", name=name, key=key
