@@ -28,6 +28,7 @@ from conformance import RECORDED, rows_of
 from mlacheck.cases import Cases
 from mlacheck.launch import parse_text
 from mlacheck.probes.engine import ENGINES
+from mlacheck.remedies import advice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
     from mlacheck.finding import Finding, Remedy, Report
 
 # No flag mends these: what is missing is a GPU, an engine package, FlashInfer or a model.
-KINDS: Final = ("mended", "nothing to mend", "no suggestion")
+KINDS: Final = ("mended", "nothing to mend", "no suggestion", "needs more changes")
+# The search stops at three changes; with this many it is told whether a line has more mistakes than that.
+_MORE: Final = 6
 Make = Callable[[dict[str, Any], str, Path], dict[str, Any]]
 # What makes a case of a recorded row, and where the rows lie.
 CASES: Final[dict[str, tuple[Make, Path]]] = {
@@ -61,18 +64,40 @@ def measure(
         report = cases.report(case)
         seconds = time.perf_counter() - start
         errors = [finding for finding in report.findings if finding.level == "error"]
-        edits = list(dict.fromkeys(one for finding in errors for one in _edits(finding)))
+        edits = _all_edits(report)
         suggestions = [_suggested(one, row, case, models) for one in edits]
         yield {
             "version": version,
             "row": row,
-            "kind": KINDS[0] if edits else KINDS[1] if _beyond_flags(report, errors) else KINDS[2],
+            "kind": KINDS[0]
+            if edits
+            else KINDS[1]
+            if _beyond_flags(report, errors)
+            else KINDS[3]
+            if _with_more_changes(case)
+            else KINDS[2],
             "stop": f"{errors[0].id} {errors[0].message}" if errors else "no error found",
             "seconds": seconds,
             "without": [finding.id for finding in errors if not finding.remedies],
             "suggestions": suggestions,
             "fires": [_fires(cases, case, one, models) for one in suggestions],
         }
+
+
+def _all_edits(report: Report) -> list[str]:
+    errors = (finding for finding in report.findings if finding.level == "error")
+    return list(dict.fromkeys(one for finding in errors for one in _edits(finding)))
+
+
+def _with_more_changes(case: dict[str, Any]) -> bool:
+    """Tell whether more changes than the search makes mend a line."""
+    held = vars(advice)
+    usual = held["MOST_CHANGES"]
+    held["MOST_CHANGES"] = _MORE
+    try:
+        return bool(_all_edits(Cases(remedies=True).report(case)))
+    finally:
+        held["MOST_CHANGES"] = usual
 
 
 def _edits(finding: Finding) -> Iterator[str]:
@@ -86,12 +111,13 @@ def _env(remedy: Remedy) -> dict[str, Any]:
 
 
 def _beyond_flags(report: Report, errors: list[Finding]) -> bool:
-    """Tell whether what the first error's rule names is no flag: another GPU, version, package or model."""
+    """Tell whether what an error's rule names is no flag: another GPU, version, package or model."""
     if not errors:
         return False
-    told = {remedy.kind for remedy in errors[0].remedies}
     missing = report.target.get("gpu") == "none" or errors[0].slug == "missing-required"
-    return missing or bool(told & {"upgrade", "hardware"})
+    told = [{remedy.kind for remedy in one.remedies} for one in errors]
+    elsewhere = any(kinds & {"upgrade", "hardware"} and "edit" not in kinds for kinds in told)
+    return missing or elsewhere or bool(told[0] & {"upgrade", "hardware"})
 
 
 def _suggested(edit: str, row: dict[str, Any], case: dict[str, Any], models: Path) -> dict[str, Any]:
