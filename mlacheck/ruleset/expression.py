@@ -111,6 +111,11 @@ def listed(*pairs: object) -> str:
     return ", ".join(str(text) for when, text in zip(pairs[::2], pairs[1::2], strict=True) if when)
 
 
+def mentioned(items: Sequence[str], text: str) -> bool:
+    """Tell whether one of several texts holds a text."""
+    return any(text in item for item in items)
+
+
 def whole(text: str | None, default: int | None) -> int | None:
     """Read a whole number from a text, such as an environment variable; the default where it holds none."""
     try:
@@ -140,6 +145,7 @@ FUNCTIONS: Final[dict[str, Callable[..., object]]] = {
     "max": max,
     "len": len,
     "int": int,
+    "mentioned": mentioned,
     "whole": whole,
     "real": real,
     "lower": str.lower,

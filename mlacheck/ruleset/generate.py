@@ -23,7 +23,7 @@ from mlacheck.ruleset.interpreter import version
 
 coalesce, lookup = FUNCTIONS["coalesce"], FUNCTIONS["lookup"]
 path, listed = FUNCTIONS["path"], FUNCTIONS["listed"]
-whole, real = FUNCTIONS["whole"], FUNCTIONS["real"]
+mentioned, whole, real = FUNCTIONS["mentioned"], FUNCTIONS["whole"], FUNCTIONS["real"]
 json_kind, from_json, without = FUNCTIONS["json_kind"], FUNCTIONS["from_json"], FUNCTIONS["without"]
 lower, upper = FUNCTIONS["lower"], FUNCTIONS["upper"]
 startswith, endswith = FUNCTIONS["startswith"], FUNCTIONS["endswith"]
