@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Final
 from packaging.version import Version
 
 from mlacheck.builtin import BUILTINS, INPUT
+from mlacheck.diagnosis.log import signs
+from mlacheck.engines import Grammar
 from mlacheck.frozen import frozen
+from mlacheck.launch.programs import POSITIONAL_MODEL
 from mlacheck.probes.engine import recorded_versions
 from mlacheck.remedies.words import words_of_remedy
 from mlacheck.ruleset.build import in_range
@@ -82,14 +85,15 @@ def explanations(ruleset: RuleSet) -> Iterator[Explanation]:
     for source, path, rule in ruleset.rules():
         place = f"{source.name}:{source.line(path)}"
         if isinstance(rule, FindRule):
-            yield _find(ruleset.engine, rule, place)
+            yield _find(ruleset, rule, place)
         elif rule.id is not None:
             yield _set(ruleset.engine, rule, place)
     for one in BUILTINS:
         yield _builtin(one, ruleset.engine)
 
 
-def _find(engine: str, rule: FindRule, place: str) -> Explanation:
+def _find(rules: RuleSet, rule: FindRule, place: str) -> Explanation:
+    engine = rules.engine
     versions = _versions(engine, rule.versions)
     return Explanation(
         id=rule.id,
@@ -104,8 +108,8 @@ def _find(engine: str, rule: FindRule, place: str) -> Explanation:
         why=" ".join(rule.explain.split()),
         message=rule.message,
         engine_says=rule.engine_words,
-        bad=tuple(_example(row) for row in rule.tests.fails[:1]),
-        good=tuple(_example(row) for row in rule.tests.passes[:1]),
+        bad=tuple(_example(rules, row) for row in rule.tests.fails[:1]),
+        good=tuple(_example(rules, row) for row in rule.tests.passes[:1]),
         remedies=tuple(
             words_of_remedy(engine, one.model_dump(exclude_none=True), versions) for one in rule.remedies
         ),
@@ -169,13 +173,17 @@ def _range(engine: str, versions: Sequence[str]) -> str:
     return f"{ends} (all recorded)" if list(versions) == list(known) else ends
 
 
-def _example(row: TestRow) -> Example:
+def _example(rules: RuleSet, row: TestRow) -> Example:
+    engine = rules.engine
     args = shlex.split(row.args) if isinstance(row.args, str) else row.args
     env = [f"{name}={shlex.quote(value)}" for name, value in row.env.items()]
     model = row.model or ("MODEL" if row.config is not None else None)
-    named = ["--model-path", model] if model else []
-    command = " ".join([*env, "python -m sglang.launch_server", *map(shlex.quote, [*named, *args])])
-    on = [f"sglang {row.version}", "any GPU" if row.gpu is None else f"GPU {row.gpu}"]
+    launcher = signs(engine).launcher
+    # What follows `serve` is the model; other launchers have a flag for it.
+    flag = Grammar.load(engine, recorded_versions(engine)[-1]).option(rules.order.model).flag
+    named = [] if not model else [model] if " ".join(launcher) in POSITIONAL_MODEL else [flag, model]
+    command = " ".join([*env, *launcher, *map(shlex.quote, [*named, *args])])
+    on = [f"{engine} {row.version}", "any GPU" if row.gpu is None else f"GPU {row.gpu}"]
     if row.flashinfer != "pin":
         on.append(f"FlashInfer {row.flashinfer or 'not installed'}")
     on += [f"{name} {version or 'not installed'}" for name, version in row.packages.items()]

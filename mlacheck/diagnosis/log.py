@@ -24,10 +24,15 @@ _MOST_LAUNCHES: Final = 4
 _FRAME: Final = re.compile(r'File "(?P<file>[^"]+)", line \d+, in (?P<function>\S+)')
 _RAISED: Final = re.compile(r"\b(?P<type>[A-Z]\w*(?:Error|Exception)|Exception)\b(?::|$)")
 _OBJECT: Final = re.compile(r"<[^<>]*>")
+# What pydantic says of a key or a value that no validator of the engine's refuses, and of which config.
+_FIELD: Final = re.compile(r"\b(?:Unexpected keyword argument|Input should be (?:'|a valid))")
+_CONFIG: Final = re.compile(r"^(?!.*error: argument).*\b\d+ validation errors? for \w+Config\b")
 _PARSER: Final = (
     ("unknown-flag", re.compile(r"error: unrecognized arguments: (?P<token>\S+)")),
     ("ambiguous-flag", re.compile(r"error: ambiguous option: (?P<token>\S+) could match")),
     ("invalid-choice", re.compile(r"error: argument (?P<flag>\S+): invalid choice: '?(?P<token>[^'\s]*)")),
+    ("invalid-value", re.compile(r"error: argument (?P<flag>[^\s/:]+)\S*: \d+ validation error")),
+    ("invalid-value", re.compile(r"error: argument (?P<flag>[^\s/:]+)\S*: Value (?P<token>\S+) cannot be")),
     ("missing-value", re.compile(r"error: argument (?P<flag>\S+): expected (?:one|at least one) argument")),
     ("invalid-value", re.compile(r"error: argument (?P<flag>\S+): invalid \S+ value: '?(?P<token>[^'\s]*)")),
     ("unexpected-argument", re.compile(r"error: argument (?P<flag>\S+): ignored explicit argument")),
@@ -143,6 +148,9 @@ class Log:
         return deeper or not _RAISED.search(line)
 
     def _parser(self, line: str) -> bool:
+        if _FIELD.search(line) and any(map(_CONFIG.search, self._window)):
+            self._add(Sighting(self.lines, line.strip(), parser="invalid-value"))
+            return True
         if "error: " not in line:
             return False
         for kind, pattern in _PARSER:

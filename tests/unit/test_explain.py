@@ -99,3 +99,11 @@ def test_the_tool_tells_pages_that_are_not_current(tmp_path):
     (tmp_path / "old.md").write_text("left over", encoding="utf-8")
     (tmp_path / "dcp.md").write_text("changed", encoding="utf-8")
     assert module.stale(tmp_path) == ["dcp.md", "old.md"]
+
+
+def test_an_example_is_a_line_of_its_engine():
+    one = explain(ruleset("vllm"), "MLV041")
+    [bad], [good] = one.bad, one.good
+    assert bad.command == "vllm serve deepseek-ai/DeepSeek-V3.2 -tp 8 -dcp 2"
+    assert bad.target == "vllm 0.33.0, GPU h200"
+    assert good.command.startswith("vllm serve deepseek-ai/DeepSeek-V3.2 ")
