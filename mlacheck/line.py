@@ -14,7 +14,7 @@ from mlacheck.probes.version import parse_version
 from mlacheck.ruleset.interpreter import evaluate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from mlacheck.engines import ArgumentProblem, Arguments, Grammar
     from mlacheck.finding import Finding
@@ -111,6 +111,13 @@ class Line:
         if worlds and not is_known(self.facts.get(world_fact(worlds))):
             return [{**self.facts, **world} for world in worlds]
         return [self.facts]
+
+    def left_out(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Give those of the facts that are flags at their default, where words not known may still give them."""
+        if not self.open:
+            return ()
+        flags = self.around.grammar.defaults
+        return tuple(dict.fromkeys(one for one in names if one in flags and one not in self.arguments.given))
 
     def location(self, index: int) -> Location | None:
         """Give the place of a word."""

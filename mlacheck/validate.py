@@ -146,10 +146,13 @@ class _Check:
         )
         return judged(report)
 
+    def _world(self, facts: dict[str, object]) -> _World:
+        return _World(Evaluation(self.compiled, facts, self.grammar.defaults), self.line)
+
     def _evaluate(
         self, facts: dict[str, object]
     ) -> tuple[list[Finding], list[Undecided], dict[str, Resolved]]:
-        world = _World(Evaluation(self.compiled, facts, self.grammar.defaults))
+        world = self._world(facts)
         findings = [self._finding(world, hit) for hit in world.hits]
         resolved = {
             name: Resolved(value, world.origin(name, self.line)) for name, value in world.resolved().items()
@@ -161,7 +164,7 @@ class _Check:
     ) -> tuple[list[Finding], list[Undecided], dict[str, Resolved]]:
         """Keep what holds in every world; what holds in some is undecided, and nobody asks how to mend it."""
         name = world_fact(self.compiled.program.worlds)
-        results = [_World(Evaluation(self.compiled, facts, self.grammar.defaults)) for facts in worlds]
+        results = [self._world(facts) for facts in worlds]
         self.fails_everywhere = all(one.fails() for one in results)
         everywhere = set.intersection(*({one.id_of(hit) for hit in one.hits} for one in results))
         first = results[0]
@@ -279,9 +282,13 @@ class _Check:
 class _World:
     """What the rules say of one line for one GPU."""
 
-    def __init__(self, evaluation: Evaluation) -> None:
+    def __init__(self, evaluation: Evaluation, line: Line) -> None:
         self.evaluation, self.outcome = evaluation, evaluation.outcome()
-        self.hits, self.stop = evaluation.independent()
+        hits, self.stop = evaluation.independent()
+        # By each hit the flags that words not known may still give, and without which it may not be one.
+        absent = {id(hit): line.left_out(name for name, _ in hit.values) for hit in hits}
+        self.hits = [hit for hit in hits if not absent[id(hit)]]
+        self._open = [(hit, absent[id(hit)]) for hit in hits if absent[id(hit)]]
 
     def id_of(self, hit: Hit) -> str:
         step = self.evaluation.step(hit)
@@ -291,9 +298,11 @@ class _World:
         return any(self.evaluation.step(hit).level == "error" for hit in self.hits)
 
     def waiting(self) -> list[Undecided]:
+        waiting = [(self.evaluation.step(hit), needs) for hit, needs in self._open]
+        waiting += self.evaluation.unknown(self.outcome)
         return [
             Undecided(step.id or step.slug, step.title, step.level or "info", needs, step.slug, step.phase)
-            for step, needs in self.evaluation.unknown(self.outcome)
+            for step, needs in waiting
         ]
 
     def resolved(self) -> dict[str, object]:

@@ -119,6 +119,17 @@ def test_words_that_may_be_anything_leave_no_ok():
         assert check(text).verdict == "unknown"
 
 
+def test_an_error_of_a_flag_left_out_is_open_where_words_may_give_it():
+    line = "sglang serve deepseek-ai/DeepSeek-V3"
+    closed = check(line, version="0.5.23")
+    assert "MLA883" in {one.id for one in closed.findings}
+    report = check(f"{line} $EXTRA", version="0.5.23")
+    assert (report.verdict, [one for one in report.findings if one.level == "error"]) == ("unknown", [])
+    assert {"tp_size", "pp_size"} <= {one for each in report.undecided for one in each.needs}
+    given = check(f"{line} --tp-size 1 --pp-size 1 --device cuda $EXTRA", version="0.5.23")
+    assert "MLA883" in {one.id for one in given.findings}
+
+
 @pytest.mark.parametrize("version", ["0.5.24", "0.6.0", "0.4.0", "0.5.18.post7", "0.5.19rc1"])
 def test_outside_the_recorded_versions_nothing_is_certain(version):
     report = check(LLAMA, version=version)
