@@ -178,9 +178,7 @@ class Scope:
     absent: frozenset[str] = frozenset()
     # Derived facts that no rule can change, in the order in which they can be computed.
     settled: tuple[str, ...] = ()
-    # What derived facts, and conditions, come to where some of what they read is open.
-    opened: Memory[str] = field(init=False)
-    decided: Memory[str] = field(init=False)
+    opened: Memory[str] = field(init=False)  # what derived facts are where some of what they read is open
     _trees: dict[str, ast.expr] = field(default_factory=dict)
     _functions: dict[str, Callable[[Mapping[str, object]], object]] = field(default_factory=dict)
     _references: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -190,7 +188,6 @@ class Scope:
 
     def __post_init__(self) -> None:
         self.opened = Memory(lambda name: self.references(self.derives[name]))
-        self.decided = Memory(self.references)
 
     def tree(self, text: str) -> ast.expr:
         """Parse an expression once."""

@@ -135,11 +135,6 @@ def _decide(step: Step, facts: Mapping[str, object], scope: Scope) -> tuple[bool
     return None, tuple(name for name in scope.inputs(text) if not is_known(facts.get(name, UNKNOWN)))
 
 
-def _decide_arm(text: str, facts: Mapping[str, object], scope: Scope) -> bool | None:
-    """Decide a condition; one of many arms reads few of the facts that they all read together."""
-    return scope.decided.recall(text, facts, lambda: decide(text, facts, scope))
-
-
 def _choose(step: Step, facts: Mapping[str, object], scope: Scope) -> _Choice | None:
     """Find the arms of a `set` rule that may apply, and what its facts may be then."""
     outer = True if step.when is None else decide(step.when, facts, scope)
@@ -148,7 +143,7 @@ def _choose(step: Step, facts: Mapping[str, object], scope: Scope) -> _Choice | 
     applied: list[tuple[int, dict[str, object]]] = []
     certain = False
     for number, arm in enumerate(step.arms):
-        decided = True if arm.when is None else _decide_arm(arm.when, facts, scope)
+        decided = True if arm.when is None else decide(arm.when, facts, scope)
         if decided is False:
             continue
         values = {
