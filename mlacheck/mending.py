@@ -47,7 +47,12 @@ def mend(document: Document, session: Session, read: Callable[[Document], Launch
     """Mend each command that has an error and a corrected line that can be written in place."""
     result = read(document)
     notes: list[Note] = []
-    unread = tuple(f"line {one.line}: {one.message}" for one in result.problems if one.level == "error")
+    # A dash that is no hyphen is read as what it is, and may be what is mended.
+    unread = tuple(
+        f"line {one.line}: {one.message}"
+        for one in result.problems
+        if one.level == "error" and one.kind != "look-alike"
+    )
     accepted = _accepted(document, result, session)
     for number in range(min(len(result.commands), _MOST)):
         command = result.commands[number]

@@ -22,6 +22,9 @@ _CANDIDATES: Final = 12
 # Below these, what is suggested for a made-up word is noise.
 _FLAG_LIKE: Final = 0.72
 _VALUE_LIKE: Final = 0.6
+# Shared words alone do not make two flags one.
+_EDIT_LIKE: Final = 0.6
+_NO: Final = "--no-"
 _DASHES: Final = "flags are written in lower case, with dashes"
 _TWO: Final = "flags start with two dashes"
 
@@ -67,7 +70,11 @@ def _flag(engine: str, version: str, flag: str) -> tuple[tuple[str, ...], str]:
     note = _lifetime(engine, version, lifetimes[flag]) if flag in lifetimes else ""
     if successor is not None:
         return (successor,) if successor.partition("=")[0] in flags else (), note
-    return _close_flags(engine, version, dashes), note
+    near = _close_flags(engine, version, dashes)
+    if flag in lifetimes:
+        # No misspelling: another name for it is one that no version has beside it.
+        near = tuple(one for one in near if not set(lifetimes[flag]) & set(lifetimes[one]))
+    return near, note
 
 
 def _written(engine: str, flags: Iterable[str], entry: dict[str, Any]) -> tuple[tuple[str, ...], str]:
@@ -181,15 +188,28 @@ def _close_flags(engine: str, version: str, flag: str) -> tuple[str, ...]:
         reverse=True,
     )[:_CANDIDATES]
     words = flag.strip("-").split("-")
-    ranked = sorted(((_likeness(flag, words, one), one) for _, one in scored), reverse=True)
+    off = flag.startswith(_NO)
+    ranked = sorted(
+        (
+            (_likeness(flag, words, one), one)
+            for _, one in scored
+            if one.startswith(_NO) == off
+            and _edit(flag, one) >= _EDIT_LIKE  # `--no-x` is the opposite of `--x`
+        ),
+        reverse=True,
+    )
     best = ranked[0][0] if ranked else 0.0
     # What is much less like it than the best only distracts.
     return tuple(one for score, one in ranked[:_MOST] if score >= max(_FLAG_LIKE, best - 0.1))
 
 
+def _edit(flag: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, flag, other, autojunk=False).ratio()
+
+
 def _likeness(flag: str, words: list[str], other: str) -> float:
     others = other.strip("-").split("-")
-    edit = difflib.SequenceMatcher(None, flag, other, autojunk=False).ratio()
+    edit = _edit(flag, other)
     # A word counts as shared also when it is short for the other (`spec`, `algo`).
     shared = sum(
         any(one == word or (len(word) > 2 and one.startswith(word)) for one in others) for word in words

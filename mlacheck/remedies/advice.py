@@ -14,6 +14,7 @@ from mlacheck.remedies.preference import preferences
 from mlacheck.remedies.repair import repairs
 from mlacheck.remedies.search import MOST_CHANGES, Search, warnings
 from mlacheck.remedies.write import write_edit
+from mlacheck.ruleset.program import UNSET
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,6 +43,7 @@ class Solution:
     edits: dict[str, object]
     cost: str
     loss: float
+    changes: frozenset[str] = frozenset()  # each of them, as it is told
 
 
 class Advice:
@@ -56,9 +58,13 @@ class Advice:
         """Give up to three corrected lines, the one that keeps most first."""
         found = [solution for repair, line in self._readable() for solution in self._solve(repair, line)]
         found.sort(key=lambda solution: solution.loss)
-        distinct: dict[str, Solution] = {}
+        distinct: dict[object, Solution] = {}
         for solution in found:
-            distinct.setdefault(solution.line or solution.text, solution)
+            # One that does all that a better one does, and more, has nothing for it.
+            if not any(better.changes < solution.changes for better in distinct.values()):
+                made = solution.command
+                same = (sorted(made.argv), sorted(made.env.items())) if solution.line else solution.text
+                distinct.setdefault(repr(same), solution)
         return tuple(distinct.values())[:_MOST_LINES]
 
     def _readable(self) -> Iterator[tuple[Repair | None, Line]]:
@@ -78,11 +84,14 @@ class Advice:
     def _solve(self, repair: Repair | None, line: Line) -> Iterator[Solution]:
         around = line.around
         worlds = [Evaluation(around.compiled, facts, around.grammar.defaults) for facts in line.worlds()]
-        left = MOST_CHANGES - (len(repair.changes) if repair else 0)
+        dropped = [one.drops for one in repair.changes if one.drops is not None] if repair else []
+        left = MOST_CHANGES - len(dropped)
         passing: list[Edits] = []
         for world in worlds:
             if not any(_passes(world, edits) for edits in passing):
-                passing += [edits for edits in self._search(line, world, left) if edits not in passing]
+                for found in self._search(line, world, left):
+                    edits = self._with_companions(found, dropped, line, world)
+                    passing += [edits] if edits not in passing else []
         scored = sorted(
             ((self._loss(repair, edits, worlds), number) for number, edits in enumerate(passing)),
         )
@@ -94,6 +103,16 @@ class Advice:
                 yield solution
             if shown == _MOST_LINES:
                 return
+
+    def _with_companions(self, edits: Edits, dropped: list[str], line: Line, world: Evaluation) -> Edits:
+        """Leave out, with an argument, those that say nothing without it."""
+        gone = [*dropped, *(name for name, value in edits.items() if value == UNSET)]
+        orphans = [one for name in gone for one in self.preferences.companions.get(name, ())]
+        whole = {
+            **edits,
+            **{one: UNSET for one in orphans if one in line.arguments.given and one not in edits},
+        }
+        return whole if _passes(world, whole) else edits
 
     def _search(self, line: Line, world: Evaluation, most_changes: int) -> list[Edits]:
         candidates = Candidates(world, line.around.grammar, frozenset(line.arguments.given), self.preferences)
@@ -134,8 +153,12 @@ class Advice:
             named = [next(iter(line.around.compiled.program.worlds[number].values())) for number in good]
             cost = "; ".join(filter(None, (f"passes on SM{', SM'.join(map(str, named))} only", cost)))
         told = "; ".join(filter(None, (repair.text if repair else "", text)))
+        made = frozenset(
+            {f"{name}={value}" for name, value in edits.items()}
+            | {change.text for change in (repair.changes if repair else ())}
+        )
         same = all(name.removeprefix("env.") in beside for name in edits) and repair is None
-        return Solution(told, edited.command, None if same else edited.text, dict(edits), cost, loss)
+        return Solution(told, edited.command, None if same else edited.text, dict(edits), cost, loss, made)
 
 
 def _passes(world: Evaluation, edits: Edits) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.ruleset.interpreter import decide
 from mlacheck.ruleset.program import UNSET
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from mlacheck.engines import Grammar
     from mlacheck.evaluation import Edits, Evaluation, Outcome
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 # How far behind a condition its causes are sought: a default set by a rule that read another default.
 _DEPTH: Final = 3
+# How like a known value another one is that misspells it.
+_LIKE: Final = 0.85
+_OFF: Final = frozenset({"", "0", "false", "no", "n", "off"})
 
 
 class Candidates:
@@ -33,6 +37,22 @@ class Candidates:
         for edits in self.evaluation.edits(hit, outcome.facts):
             if all(name.startswith("env.") or name in self.grammar.options for name in edits):
                 yield edits
+
+    def nearest(self, hit: Hit, outcome: Outcome) -> Iterator[Edits]:
+        """Yield what is likely meant: a value one letter off, and the variables that the condition reads."""
+        causes = self._behind(hit, outcome)
+        for name in causes:
+            if name in self.given and name in self.preferences.levers:
+                meant = meant_by(self.evaluation.facts.get(name), self.preferences.levers[name])
+                if meant is not None:
+                    yield {name: meant}
+        for name in causes:
+            free = name.startswith("env.") and name not in self.preferences.fixed
+            value = self.evaluation.facts.get(name) if free else None
+            if isinstance(value, str):
+                yield {name: UNSET}
+                if value.lower() in _OFF:
+                    yield {name: "1"}
 
     def derived(self, hit: Hit, outcome: Outcome) -> Iterator[Edits]:
         """Yield changes of the arguments that the rule's condition depends on, however indirectly."""
@@ -73,6 +93,11 @@ class Candidates:
 
     def _causes(self, hit: Hit, outcome: Outcome) -> list[str]:
         """List the arguments behind a condition, the nearest first."""
+        seen = self._behind(hit, outcome)
+        return [name for name in seen if name in self.grammar.options and name not in self.preferences.fixed]
+
+    def _behind(self, hit: Hit, outcome: Outcome) -> list[str]:
+        """List the facts behind a condition, the nearest first."""
         scope, steps = self.evaluation.compiled.scope, self.evaluation.compiled.program.steps
         seen: dict[str, None] = {}
         front = sorted(scope.references(self.evaluation.step(hit).when or "True"))
@@ -92,4 +117,15 @@ class Candidates:
                             behind |= scope.references(text)
                     behind |= scope.references(step.when or "True")
             front = sorted(behind)
-        return [name for name in seen if name in self.grammar.options and name not in self.preferences.fixed]
+        return list(seen)
+
+
+def meant_by(value: object, known: Iterable[object]) -> str | None:
+    """Give the known value that a text misspells."""
+    if not isinstance(value, str):
+        return None
+    names = {one.upper(): one for one in known if isinstance(one, str)}
+    if value.upper() in names:
+        return None
+    close = difflib.get_close_matches(value.upper(), names, 1, _LIKE)
+    return names[close[0]] if close else None

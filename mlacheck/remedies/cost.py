@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.facts import is_known
+from mlacheck.remedies.candidates import meant_by
 from mlacheck.ruleset.machine import show
 from mlacheck.ruleset.program import UNSET
 
@@ -39,17 +40,24 @@ class Costs:
     def loss(self, edits: Edits, after: Outcome, new_warnings: int) -> float:
         """Weigh a corrected line; less is better."""
         lost = sum(weight for weight, _, _, _ in self._differences(after))
-        return lost + _CHANGE * len(edits) + _WARNING * new_warnings + self._rank(edits)
+        return lost + self._changes(edits) + _WARNING * new_warnings + self._rank(edits)
 
     def guess(self, edits: Edits) -> float:
         """Weigh edits by themselves, before anything is evaluated."""
-        total = _CHANGE * len(edits) + self._rank(edits)
+        total = self._changes(edits) + self._rank(edits)
         for name, value in edits.items():
             keep = self._keeps.get(name)
             if keep is not None:
                 gone = value == UNSET or any(value == one for one in keep.gone)
                 total += (keep.weight if gone else keep.change) * _CAUTION
         return total
+
+    def _changes(self, edits: Edits) -> float:
+        """Count changes: what goes along is none of its own, and a spelling put right gives nothing up."""
+        along = {one for name in edits for one in self.preferences.companions.get(name, ())}
+        levers, facts = self.preferences.levers, self.before.facts
+        right = [name for name in edits if meant_by(facts.get(name), levers.get(name, ())) == edits[name]]
+        return _CHANGE * (len(set(edits) - along) - 2 * len(right))
 
     def _rank(self, edits: Edits) -> float:
         """Prefer, among values of one argument, those that the data name first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from mlacheck.data import load_yaml, rules_root
@@ -36,6 +37,8 @@ class Preferences:
     levers: Mapping[str, tuple[object, ...]]
     suits: Mapping[str, str]
     keeps: tuple[Keep, ...]
+    # Arguments that say nothing without another one: they go where it goes.
+    companions: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
     def keep(self, fact: str) -> Keep | None:
         """Give what is said of a fact."""
@@ -50,4 +53,5 @@ def preferences(engine: str) -> Preferences:
     data = cast("dict[str, Any]", load_yaml(engine, "remedies.yaml"))
     keeps = tuple(Keep(**{**one, "gone": tuple(one.get("gone", ()))}) for one in data["keeps"])
     levers = {name: tuple(values) for name, values in data["levers"].items()}
-    return Preferences(frozenset(data["fixed"]), levers, data["suits"], keeps)
+    companions = {name: tuple(others) for name, others in data.get("companions", {}).items()}
+    return Preferences(frozenset(data["fixed"]), levers, data["suits"], keeps, companions)

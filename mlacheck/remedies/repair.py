@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.engines import ArgumentProblem
 from mlacheck.engines.spelling import suggest
 from mlacheck.frozen import frozen, replace
+from mlacheck.launch.frame import DASHES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,6 +19,11 @@ if TYPE_CHECKING:
 
 # Ways to correct a line that are looked at, best first.
 _MOST: Final = 12
+# A line with more mistakes in its words is no launch line.
+_MOST_PROBLEMS: Final = 6
+_NAMES: Final = frozenset(
+    {None, "str", "optional_str", "nullable_str"}
+)  # types of options that take any text
 _VALUED: Final = frozenset({"invalid-choice", "invalid-value", "missing-value", "retired-flag"})
 
 
@@ -47,8 +54,9 @@ class Repair:
 
 def repairs(line: Line, most_changes: int) -> Iterator[Repair]:
     """Yield the ways to make a line readable, the closest to what was written first."""
-    problems = line.refusals
-    if len(problems) > most_changes or any(problem.index is None for problem in problems):
+    # What is missing may be there under a misspelt name; the line is read again afterwards.
+    problems = [one for one in line.refusals if one.kind != "missing-required"]
+    if len(problems) > _MOST_PROBLEMS or any(problem.index is None for problem in problems):
         return
     options = [tuple(_changes(line, problem)) for problem in problems]
     choices = sorted(
@@ -56,6 +64,8 @@ def repairs(line: Line, most_changes: int) -> Iterator[Repair]:
     )
     for chosen in choices[:_MOST]:
         changes = tuple(option[at] for option, at in zip(options, chosen, strict=True))
+        if sum(change.drops is not None for change in changes) > most_changes:
+            continue
         yield Repair(_apply(line.command, changes), changes)
 
 
@@ -67,6 +77,8 @@ def _changes(line: Line, problem: ArgumentProblem) -> Iterator[Change]:
         name, equals, value = words[at].text.partition("=")
         for rank, one in enumerate(_likely(line, problem, name)):
             flag, _, fixed = one.partition(" ")
+            if not fixed and _unlike(line, flag, words, at):
+                continue
             if fixed or "=" in flag:
                 yield Change(start, end, tuple(one.split(" ")), f"write {one} for {given}", None, rank)
             else:
@@ -80,7 +92,14 @@ def _changes(line: Line, problem: ArgumentProblem) -> Iterator[Change]:
     elif problem.kind == "unexpected-value":
         name = words[at].text.partition("=")[0]
         yield Change(at, at + 1, (name,), f"write {name} without a value")
-    yield Change(start, end, (), f"drop {given}", problem.dest or words[at].text.partition("=")[0])
+    elif words[at].text.startswith(DASHES):
+        typed = words[at].text
+        flag = "--" + typed.lstrip("".join((*DASHES, "-")))
+        yield Change(at, at + 1, (flag,), f"write {flag} for {typed}: its dash is no hyphen")
+        end = _up_to_flag(line.command.argv, end)
+        given = " ".join(word.text for word in words[start:end])
+    why = f" ({problem.note})" if problem.note and problem.kind == "unknown-flag" else ""
+    yield Change(start, end, (), f"drop {given}{why}", problem.dest or words[at].text.partition("=")[0])
 
 
 def _likely(line: Line, problem: ArgumentProblem, name: str) -> Sequence[str]:
@@ -104,9 +123,26 @@ def _span(line: Line, problem: ArgumentProblem) -> tuple[int, int]:
     if problem.kind in _VALUED and not words[at].startswith("-"):
         at -= 1  # the value is named; its flag stands before it
     elif problem.kind in {"unknown-flag", "unexpected-argument"} and "=" not in words[at]:
-        while end < len(words) and not words[end].startswith("-"):
-            end += 1
+        end = _up_to_flag(words, end)
     return at, end
+
+
+def _up_to_flag(words: Sequence[str], end: int) -> int:
+    while end < len(words) and not words[end].startswith("-"):
+        end += 1
+    return end
+
+
+def _unlike(line: Line, flag: str, words: Sequence[Word], at: int) -> bool:
+    """Tell whether the value at hand is of another kind: a number where a flag takes a name."""
+    option = line.around.grammar.flags.get(flag.partition("=")[0])
+    _, equals, value = words[at].text.partition("=")
+    if not equals and at + 1 < len(words):
+        value = words[at + 1].text
+    number = re.fullmatch(r"-?\d+(\.\d+)?", value) is not None
+    return (
+        number and option is not None and option.takes_value and option.type in _NAMES and not option.choices
+    )
 
 
 def _apply(command: LaunchCommand, changes: Sequence[Change]) -> LaunchCommand:

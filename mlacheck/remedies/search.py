@@ -30,6 +30,7 @@ _FEW: Final = 2
 _CHEAP: Final = 13.0
 _GOOD: Final = 24
 # What a rule names is tried before what is only derived from its condition, and that before any other flag.
+_NEAREST: Final = 1.0
 _DERIVED: Final = 4.0
 _UNRELATED: Final = 12.0
 
@@ -122,6 +123,8 @@ class Search:
     def _more(self, hit: Hit, outcome: Outcome, *, derived: bool) -> Iterator[tuple[float, Edits]]:
         for edits in self.candidates.proposed(hit, outcome):
             yield 0, edits
+        for edits in self.candidates.nearest(hit, outcome):
+            yield _NEAREST, edits
         if derived:
             for edits in self.candidates.derived(hit, outcome):
                 yield _DERIVED, edits

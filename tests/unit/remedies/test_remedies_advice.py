@@ -96,3 +96,95 @@ def test_the_search_is_quick_even_where_there_is_no_way_out():
     start = time.perf_counter()
     check(text)
     assert time.perf_counter() - start < 2
+
+
+VLLM = "vllm serve deepseek-ai/DeepSeek-V3 --tensor-parallel-size 8"
+
+
+@pytest.mark.parametrize(
+    "removed", ["--num-scheduler-steps 8", "--swap-space 16", "--scheduler-klasse 8", "--rope-scaling {}"]
+)
+def test_a_flag_that_is_gone_is_dropped_and_not_taken_for_another(removed):
+    found = corrected(check(f"{VLLM} {removed}", "0.33.0", "h200"))
+    assert [one.command for one in found] == [VLLM]
+
+
+def test_the_successor_of_a_flag_that_is_gone_is_named():
+    [found] = corrected(check(f"{VLLM} --rope-scaling {{}}", "0.33.0", "h200"))
+    assert "--hf-overrides" in found.text
+
+
+def test_a_misspelt_switch_is_not_switched_off():
+    found = corrected(check(f"{VLLM} --enable-expert-paralel", "0.33.0", "h200"))
+    assert [one.command for one in found] == [f"{VLLM} --enable-expert-parallel", VLLM]
+
+
+def test_a_misspelt_value_is_put_right_before_it_is_dropped():
+    found = corrected(check(f"{VLLM} --attention-backend FLASHMLA_", "0.33.0", "h200"))
+    assert found[0].command == f"{VLLM} --attention-backend FLASHMLA"
+
+
+def test_several_misspelt_words_are_corrected_in_one_line():
+    wrong = f"{DEEPSEEK} --atention-backend flashinfer --dcp 8".replace("--model", "--modle")
+    found = corrected(check(wrong, "0.5.23", "h200"))
+    right = wrong.replace("modle", "model").replace("atention", "attention").replace("--dcp ", "--dcp-size ")
+    assert found[0].command == right
+
+
+def test_a_misspelt_model_flag_is_no_missing_model():
+    report = check("python -m sglang.launch_server --modle-path x --no-hope-1 --a-1 --b-1 --c-1 --d-1 --e-1")
+    [missing] = [one for one in report.findings if one.slug == "missing-required"]
+    assert missing.engine_stops_here
+    assert "--modle-path" in missing.message
+    assert [one.text for one in missing.remedies] == ["write --model-path for --modle-path"]
+
+
+@pytest.mark.parametrize("dash", ["\u2014-", "\u2013", "\u2014"])
+def test_a_dash_that_is_no_hyphen_is_replaced(dash):
+    wrong = DEEPSEEK.replace("--model", f"{dash}model")
+    assert corrected(check(wrong, "0.5.23"))[0].command == DEEPSEEK
+
+
+STAGES = "--pp-size 2 --speculative-algorithm EAGLE"
+
+
+def test_speculation_goes_with_its_settings():
+    settings = "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"
+    commands = [one.command for one in corrected(check(f"{DEEPSEEK} {STAGES} {settings}", "0.5.23"))]
+    assert f"{DEEPSEEK} --pp-size 2" in commands
+    assert all("--speculative-algorithm" in one or "--speculative" not in one for one in commands)
+
+
+def test_a_variable_that_the_rule_reads_is_changed_first():
+    found = corrected(check(f"SGLANG_ENABLE_PP_SPEC=0 {DEEPSEEK} {STAGES}", "0.5.23"))
+    assert found[0].command == f"SGLANG_ENABLE_PP_SPEC=1 {DEEPSEEK} {STAGES}"
+    line = f"{VLLM} --attention-backend FLASHMLA"
+    found = corrected(check(f"VLLM_MLA_DISABLE=1 {line}", "0.33.0", "h200"))
+    assert found[0].command == line
+    assert "MLA is on again" in found[0].cost
+
+
+def test_a_variable_that_lifts_a_check_is_not_set():
+    variable = "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=0"
+    [found] = corrected(check(f"{variable} {DEEPSEEK} --context-length 999999", "0.5.23"))
+    assert found.command == f"{variable} {DEEPSEEK}"
+    assert "context 999999 becomes 163840" in found.cost
+
+
+def test_the_context_that_is_given_up_is_told():
+    [found] = corrected(check(f"{VLLM} --max-model-len 999999", "0.33.0", "h200"))
+    assert "context 999999 becomes 163840" in found.cost
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{DEEPSEEK} --dcp-size 8 --attention-backend trtllm_mla --speculative-algorithm EAGLE",
+        f"{DEEPSEEK} --dcp 8 --attention-backend fa3 --page-size abc",
+    ],
+)
+def test_no_line_does_all_that_a_better_one_does_and_more(text):
+    [command] = parse_text(text).commands
+    found = Session(TargetFlags(engine_version="0.5.23", gpu="h200")).solutions(command)
+    for at, one in enumerate(found):
+        assert not any(better.changes < one.changes for better in found[:at])

@@ -167,7 +167,9 @@ def test_the_shipped_preferences_name_facts_and_arguments_of_every_version(versi
         for option in load_json("sglang", "flags", f"{one}.json")["options"]
     }
     assert set(known.levers) <= every
-    assert known.fixed <= every
+    variables = {name for name in program.declarations if name.startswith("env.")}
+    assert known.fixed <= every | variables
+    assert set(known.companions) | {one for some in known.companions.values() for one in some} <= every
     assert {keep.fact for keep in known.keeps} <= set(program.declarations)
     for text in known.suits.values():
         check(text, scope)
