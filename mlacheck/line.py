@@ -113,7 +113,7 @@ class Line:
         return [self.facts]
 
     def left_out(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Give those of the facts that are flags at their default, where words not known may still give them."""
+        """Give those of the facts that are flags at their default where open words may still give them."""
         if not self.open:
             return ()
         flags = self.around.grammar.defaults
