@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 _LOOK_ALIKES: Final = "\u00a0\u200b\u2028\ufeff\u201c\u201d\u2018\u2019"
 _MOST_AT_ONE_PLACE: Final = 40
-_CHOOSE_LLM: Final = frozenset({"auto", "llm"})
 
 
 class Collection:
@@ -94,27 +93,29 @@ class Collection:
                 named[at] = replace(self.commands[at], variant=variant)
         return tuple(named)
 
-    def server_type(self, words: list[Word], prefix: list[str]) -> list[Word] | None:
-        """Take out `--model-type`, which belongs to the launcher and not to the engine's arguments."""
+    def server_type(
+        self, words: list[Word], prefix: list[str], flag: str, llm: list[str]
+    ) -> list[Word] | None:
+        """Take out the flag that belongs to the launcher and not to the engine's arguments."""
         kept: list[Word] = []
         at = 0
         while at < len(words):
             word = words[at]
             kind = None
-            if word.text == "--model-type" and at + 1 < len(words):
+            if word.text == flag and at + 1 < len(words):
                 kind = words[at + 1]
                 prefix.extend((word.text, kind.raw))
                 at += 1
-            elif word.text.startswith("--model-type="):
+            elif word.text.startswith(f"{flag}="):
                 kind = replace(word, text=word.text.partition("=")[2])
                 prefix.append(word.raw)
             else:
                 kept.append(word)
-            if kind is not None and not kind.unknown and kind.text not in _CHOOSE_LLM:
+            if kind is not None and not kind.unknown and kind.text not in llm:
                 self.at(
                     "other-server-type",
-                    f"--model-type {kind.text} starts another server than the LLM engine",
-                    "nothing to check here; leave --model-type out for an LLM",
+                    f"{flag} {kind.text} starts another server than the LLM engine",
+                    f"nothing to check here; leave {flag} out for an LLM",
                     (kind.line, kind.column),
                     "info",
                 )

@@ -13,6 +13,7 @@ from mlacheck.launch.piece import Field, Lines, Piece, Pieces, document
 from mlacheck.launch.programs import SERVERS, basename
 from mlacheck.launch.quoting import quote
 from mlacheck.launch.reader import Reader
+from mlacheck.probes.engine import ENGINES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +27,7 @@ _FORMS: Final = (
 def parse_text(
     text: str,
     *,
-    default_engine: str = "sglang",
+    default_engine: str = ENGINES[0],
     file: str | None = None,
     line: int = 1,
     column: int = 1,
@@ -47,7 +48,7 @@ def parse_text(
     return replace(_result(reader), document=Document(text, file))
 
 
-def parse_bytes(data: bytes, *, default_engine: str = "sglang", file: str | None = None) -> LaunchResult:
+def parse_bytes(data: bytes, *, default_engine: str = ENGINES[0], file: str | None = None) -> LaunchResult:
     """Find the launch commands in UTF-8 shell text."""
     if len(data) > MOST_CHARACTERS:
         return LaunchResult(problems=(_too_large(len(data)),))
@@ -66,7 +67,7 @@ def parse_bytes(data: bytes, *, default_engine: str = "sglang", file: str | None
 
 
 def parse_argv(
-    argv: Sequence[str], *, default_engine: str = "sglang", file: str | None = None
+    argv: Sequence[str], *, default_engine: str = ENGINES[0], file: str | None = None
 ) -> LaunchResult:
     """Read an argv that a shell has split already; places are those in the argv quoted on one line."""
     if len(argv) == 1 and any(char.isspace() for char in argv[0]):  # a whole command in one word

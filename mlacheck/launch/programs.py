@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mlacheck.frozen import frozen
+from mlacheck.probes.engine import ENGINES, entry_points
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,7 +94,7 @@ RUNNERS: Final = frozenset(
     {"uv", "conda", "poetry", "pipenv", "pixi", "micromamba", "mamba", "pdm", "hatch", "rye"}
 )
 # A text without any of these holds no launch command.
-MENTIONS: Final = ("sglang", "vllm")
+MENTIONS: Final = ENGINES
 # Programs that run another one; what stands before an entry point in a text that may be prose.
 _LAUNCHERS: Final = {
     *(
@@ -125,7 +126,7 @@ _LAUNCHERS: Final = {
         "ray",
     ),
     *("docker", "podman", "nerdctl", "apptainer", "singularity", "kubectl", "ssh", "accelerate", "deepspeed"),
-    *("sglang", "vllm", "bash", "sh", "{", "(", *RUNNERS),
+    *(*ENGINES, "bash", "sh", "{", "(", *RUNNERS),
 }
 
 
@@ -153,34 +154,36 @@ class Module:
     entry: str
 
 
-MODULES: Final = {
-    "sglang.launch_server": Module("sglang", "sglang.launch_server"),
-    "dynamo.sglang": Module("sglang", "dynamo.sglang"),
-    "vllm.entrypoints.openai.api_server": Module("vllm", "vllm.entrypoints.openai.api_server"),
-    "dynamo.vllm": Module("vllm", "dynamo.vllm"),
-}
+_KNOWN: Final = {engine: entry_points(engine) for engine in ENGINES}
+MODULES: Final = {name: Module(engine, name) for engine, known in _KNOWN.items() for name in known["modules"]}
 # The same entry points by the path of their file.
-SCRIPTS: Final = {
-    "sglang/launch_server.py": "sglang.launch_server",
-    "vllm/entrypoints/openai/api_server.py": "vllm.entrypoints.openai.api_server",
+SCRIPTS: Final[dict[str, str]] = {
+    path: name for known in _KNOWN.values() for path, name in known["scripts"].items()
 }
 # `PROGRAM serve`, also as `python -m MODULE serve`.
 SERVERS: Final = {
-    "sglang": Module("sglang", "sglang serve"),
-    "vllm": Module("vllm", "vllm serve"),
-    "vllm.entrypoints.cli.main": Module("vllm", "vllm serve"),
+    program: Module(engine, known["serve"]["entry"])
+    for engine, known in _KNOWN.items()
+    for program in known["serve"]["programs"]
 }
-POSITIONAL_MODEL: Final = {"sglang serve": "--model-path", "vllm serve": "--model"}
+POSITIONAL_MODEL: Final[dict[str, str]] = {
+    known["serve"]["entry"]: known["serve"]["model"] for known in _KNOWN.values()
+}
+# The flag with which a launcher chooses another server, and its values for LLMs.
+SERVER_KINDS: Final[dict[str, dict[str, Any]]] = {
+    known["serve"]["entry"]: known["serve"]["kind"] for known in _KNOWN.values() if "kind" in known["serve"]
+}
 # Images whose own entry point is a server: only its arguments follow the image.
-SERVER_IMAGES: Final = {"vllm/vllm-openai": Module("vllm", "vllm serve")}
+SERVER_IMAGES: Final = {
+    image: Module(engine, known["image"]) for engine, known in _KNOWN.items() for image in known["images"]
+}
 
 
 def image_module(repository: str) -> Module | None:
     """Give the server that an image runs when it gets only flags, by the image's name."""
     name = basename(repository)
-    if "sglang" in name:
-        return MODULES["sglang.launch_server"]
-    return Module("vllm", "vllm serve") if "vllm" in name else None
+    engine = next((one for one in ENGINES if one in name), None)
+    return None if engine is None else Module(engine, _KNOWN[engine]["image"])
 
 
 def basename(word: str) -> str:

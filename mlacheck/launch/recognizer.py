@@ -12,7 +12,14 @@ from mlacheck.launch.fan import fanned
 from mlacheck.launch.finder import Environment, Hit, find
 from mlacheck.launch.frame import Frame, Line, is_flag
 from mlacheck.launch.piece import Field, Lines, Piece, Pieces
-from mlacheck.launch.programs import MENTIONS, POSITIONAL_MODEL, Module, basename, starts_program
+from mlacheck.launch.programs import (
+    MENTIONS,
+    POSITIONAL_MODEL,
+    SERVER_KINDS,
+    Module,
+    basename,
+    starts_program,
+)
 from mlacheck.launch.quoting import quote
 
 if TYPE_CHECKING:
@@ -178,8 +185,9 @@ class Recognizer(Collection):
             return
         for word in words:
             self.pasted(word)
-        if module.entry == "sglang serve":
-            kept = self.server_type(words, prefix)
+        kind = SERVER_KINDS.get(module.entry)
+        if kind is not None:
+            kept = self.server_type(words, prefix, kind["flag"], kind["llm"])
             if kept is None:
                 return
             words = kept

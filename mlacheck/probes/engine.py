@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from mlacheck.data import load_json, rules_root
+from mlacheck.data import load_json, load_yaml, rules_root
 from mlacheck.frozen import frozen
 from mlacheck.probes.distribution import DISTRIBUTIONS
 from mlacheck.probes.version import parse_version, tag_version
@@ -14,7 +14,7 @@ from mlacheck.probes.version import parse_version, tag_version
 if TYPE_CHECKING:
     from packaging.version import Version
 
-ENGINES = ("sglang", "vllm")
+ENGINES: Final = tuple(cast("dict[str, Any]", load_yaml("engines.yaml")))
 
 # Requirement text as METADATA has it, with or without the distribution's name in front.
 _EXACT = re.compile(r"(?:[\w.-]+\s*(?:\[[^]]*\])?\s*==)?=*\s*(\d[\w.!+-]*)")
@@ -27,6 +27,11 @@ class Image:
     reference: str
     engine: str
     version: Version | None
+
+
+def entry_points(engine: str) -> dict[str, Any]:
+    """Give how an engine is started."""
+    return cast("dict[str, Any]", load_yaml("engines.yaml"))[engine]  # type: ignore[no-any-return]  # JSON
 
 
 @functools.cache

@@ -9,11 +9,10 @@ from typing import Final
 from mlacheck.launch.command import Document, LaunchProblem
 from mlacheck.launch.piece import Lines
 from mlacheck.launch.programs import MENTIONS
+from mlacheck.probes.engine import ENGINES, entry_points
 
 MOST_BYTES: Final = 8_000_000
-_ENTRY: Final = re.compile(
-    r"sglang[./\w]*launch_server|dynamo\.(?:sglang|vllm)|vllm\.entrypoints|\b(?:sglang|vllm)[\"',\s-]+serve\b"
-)
+_ENTRY: Final = re.compile("|".join(entry_points(engine)["entry"] for engine in ENGINES))
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),

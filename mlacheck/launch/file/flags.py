@@ -14,18 +14,14 @@ from mlacheck.launch.file.node import Mapping, Node, Scalar, Sequence
 from mlacheck.launch.finder import Environment
 from mlacheck.launch.piece import Field, Piece
 from mlacheck.launch.programs import Module
-from mlacheck.probes.engine import recorded_versions
+from mlacheck.probes.engine import ENGINES, entry_points, recorded_versions
 
 if TYPE_CHECKING:
     from mlacheck.launch.frame import Frame, Surroundings
     from mlacheck.launch.reader import Reader
 
-# What a launch names in one way or another; without one of these a mapping is somebody else's settings.
-_TELLING: Final = frozenset({"model_path", "tp_size", "model", "tensor_parallel_size"})
 _FEWEST: Final = 2
 _DEEPEST: Final = 5
-# Engines that look at a flag's action before they make a bare flag of true; others always do.
-_ASKS: Final = frozenset({"sglang"})
 
 
 def _options(engine: str) -> list[dict[str, Any]]:
@@ -47,13 +43,12 @@ def _flags(engine: str) -> dict[str, str]:
 
 @functools.cache
 def _telling(engine: str) -> frozenset[str]:
-    found = {
-        flag[2:].replace("-", "_")
-        for one in _options(engine)
-        if one["dest"] in _TELLING
-        for flag in one["flags"]
-    }
-    return frozenset(found | _TELLING)
+    """Name what a launch names in one way or another; without one of these a mapping is others' settings."""
+    known = frozenset(entry_points(engine)["maps"])
+    if not known:
+        return known
+    flags = (flag for one in _options(engine) if one["dest"] in known for flag in one["flags"])
+    return known | {flag[2:].replace("-", "_") for flag in flags}
 
 
 class FlagMaps:
@@ -62,19 +57,22 @@ class FlagMaps:
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
 
-    def is_config(self, node: Mapping) -> bool:
-        """Tell whether a mapping plainly holds SGLang's flags, as its `--config` files do."""
+    def config_of(self, node: Mapping) -> str | None:
+        """Give the engine whose flags a mapping plainly holds, as its own configuration files do."""
         keys = [key.text.replace("-", "_") for key, _ in node.pairs]
-        if len(keys) < _FEWEST or not any(key in _telling("sglang") for key in keys):
-            return False
-        known = sum(key in _flags("sglang") for key in keys)
-        return known >= _FEWEST and known * 5 >= len(keys) * 4
+        for engine in ENGINES:
+            if _telling(engine).isdisjoint(keys):
+                continue
+            known = sum(key in _flags(engine) for key in keys)
+            if known >= _FEWEST and known * 5 >= len(keys) * 4:
+                return engine
+        return None
 
     def read_under(
         self, node: Mapping, name: str, parent: Mapping, frame: Frame, around: Surroundings
     ) -> bool:
         """Read the mapping under a key that names an engine, or the mappings of its roles."""
-        engine = "vllm" if "vllm" in name.lower() else "sglang"
+        engine = next((one for one in ENGINES if one in name.lower()), ENGINES[0])
         roles = [(key, value) for key, value in node.pairs if isinstance(value, Mapping)]
         whole = [value for _, value in node.pairs if not isinstance(value, Mapping)]
         if not whole and roles:
@@ -91,7 +89,7 @@ class FlagMaps:
 
     def _plausible(self, node: Mapping, engine: str) -> bool:
         """Tell whether a mapping that is said to be an engine's holds flags."""
-        known = _flags(engine) or _flags("sglang")
+        known = _flags(engine) or _flags(ENGINES[0])
         keys = [key.text.replace("-", "_") for key, _ in node.pairs]
         return len(keys) >= _FEWEST and sum(key in known or "parallel" in key for key in keys) * 2 >= len(
             keys
@@ -144,7 +142,9 @@ def config_fields(node: Mapping, engine: str) -> list[Field]:
             told = _value(value)
             known = _flags(engine)
             action = known.get(key.text.replace("-", "_"), "" if known else "store_true")
-            if isinstance(told, bool) and (action == "store_true" or engine not in _ASKS):
+            if isinstance(told, bool) and (
+                action == "store_true" or not entry_points(engine)["bare_by_action"]
+            ):
                 if told:
                     fields.append(flag)
             else:

@@ -14,6 +14,7 @@ from mlacheck.launch.file.node import Mapping, Node, Scalar, Sequence, scalars, 
 from mlacheck.launch.file.split import split_words
 from mlacheck.launch.piece import Field, Piece, Pieces
 from mlacheck.launch.programs import image_module
+from mlacheck.probes.engine import ENGINES
 
 if TYPE_CHECKING:
     from mlacheck.launch.finder import Environment
@@ -28,7 +29,7 @@ _SELECTORS: Final = re.compile(
 _SCRIPTS: Final = frozenset(
     {"command", "args", "cmd", "script", "run", "entrypoint", "start", "exec", "shell", "launch"}
 )
-_ENGINE_KEYS: Final = re.compile(r"sglang|vllm", re.IGNORECASE)
+_ENGINE_KEYS: Final = re.compile("|".join(ENGINES), re.IGNORECASE)
 _DEEPEST: Final = 60
 _MOST_TERMS: Final = 1000
 
@@ -46,8 +47,9 @@ class Manifest:
         """Read one document."""
         self.seen = set()  # ids count only while their nodes are held
         self.given.begin(compose=isinstance(root, Mapping) and isinstance(root.get("services"), Mapping))
-        if isinstance(root, Mapping) and self.maps.is_config(root):
-            self.maps.read(root, "sglang", self.frame)
+        engine = self.maps.config_of(root) if isinstance(root, Mapping) else None
+        if engine is not None and isinstance(root, Mapping):
+            self.maps.read(root, engine, self.frame)
             return
         self.visit(root, self.frame.around, (), 0)
 

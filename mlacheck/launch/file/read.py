@@ -18,6 +18,7 @@ from mlacheck.launch.frame import Frame
 from mlacheck.launch.piece import Lines, Pieces, document
 from mlacheck.launch.programs import MENTIONS, starts_program
 from mlacheck.launch.reader import Reader
+from mlacheck.probes.engine import ENGINES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -36,7 +37,7 @@ _TREES: Final = frozenset({"yaml", "json", "toml"})
 _LONGEST_LINE: Final = 20_000
 
 
-def read_path(path: str, *, engine: str = "sglang", env: Mapping[str, str] | None = None) -> LaunchResult:
+def read_path(path: str, *, engine: str = ENGINES[0], env: Mapping[str, str] | None = None) -> LaunchResult:
     """Read a file of the disk."""
     try:
         status = os.stat(path)  # noqa: PTH116 - paths as they were given
@@ -57,7 +58,7 @@ def read_bytes(
     data: bytes,
     file: str,
     *,
-    engine: str = "sglang",
+    engine: str = ENGINES[0],
     env: Mapping[str, str] | None = None,
     folder: str | None = None,
 ) -> LaunchResult:
@@ -73,7 +74,7 @@ def read_bytes(
 def read_document(
     text: Document,
     *,
-    engine: str = "sglang",
+    engine: str = ENGINES[0],
     env: Mapping[str, str] | None = None,
     folder: str | None = None,
 ) -> LaunchResult:
