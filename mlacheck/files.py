@@ -60,7 +60,11 @@ def reports_of(
         mine += [
             problem for problem in result.problems if problem.kind in _BREAKS and problem.level == "error"
         ]
-        reports.append(_checked(command, mine, session, measured))
+        report = _checked(command, mine, session, measured)
+        # A quote that is never closed swallowed what the command is: of what is left there is nothing to say.
+        unclosed = (one for one in mine if one.kind == "unbalanced-quote")
+        if report.live or not any(_concerns(one, command, result.commands) for one in unclosed):
+            reports.append(report)
     return sorted(
         reports, key=lambda one: (one.location.line, one.location.column) if one.location else (0, 0)
     )

@@ -138,10 +138,10 @@ def _wrong(
     session: Session,
 ) -> str | None:
     """Say what speaks against a change: the text has to read as the line meant, and no other line fails."""
-    if dict(after[number].env if len(after) == len(before) else {}) != dict(solution.command.env):
-        return "the file does not settle where the variable is set"
     if len(after) != len(before) or session.fitted(after[number]).argv != solution.command.argv:
         return "the file does not read as that line afterwards"
+    if dict(after[number].env) != dict(solution.command.env):
+        return "the file does not settle where the variable is set"
     if any(one.level == "error" for one in session.check(after[number]).findings):
         return "the line still fails afterwards"
     return next(_harmed(before, after, number, solution, session), None)

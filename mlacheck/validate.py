@@ -270,7 +270,7 @@ class _Check:
             Problem(
                 "unresolved-variable",
                 f"{word.text} depends on {', '.join(word.unknown)}, which this text does not settle",
-                "give the value in the line, or set the variable in the same text",
+                f"give the value in the line, or with --env {word.unknown[0]}=VALUE",
                 Location(word.line, word.column),
             )
             for word in self.command.words

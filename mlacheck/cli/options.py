@@ -49,9 +49,13 @@ def target_options(function: F) -> F:
             callback=_read_versions,
             help="Engine version, such as 0.5.18; with ENGINE= for that engine alone, repeatable.",
         ),
-        click.option("--flashinfer", metavar="V", help="FlashInfer version, or none."),
+        click.option(
+            "--flashinfer", multiple=True, callback=_once, metavar="V", help="FlashInfer version, or none."
+        ),
         click.option(
             "--gpu",
+            multiple=True,
+            callback=_once,
             metavar="NAME",
             help="GPU: h200, b200, ..., smXY, or none.",
             shell_complete=_complete_gpu,
@@ -89,6 +93,13 @@ def override_options(function: F) -> F:
 
 # Versions as they were given: the engine that one is for, or None, and the version.
 Versions = tuple[tuple[str | None, str], ...]
+
+
+def _once(_: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> str | None:
+    """Refuse a flag that names two targets: one of them would go unchecked without a word."""
+    if len(given) > 1:
+        raise click.UsageError(f"{parameter.opts[0]} is given twice ({', '.join(given)}); one run checks one")
+    return given[0] if given else None
 
 
 def _read_versions(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> Versions:

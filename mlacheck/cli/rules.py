@@ -119,8 +119,11 @@ def _show(rule: FindRule) -> None:
 @click.option("--engine-version", "version", metavar="V", help="a recorded version; the newest if not given")
 @click.option("--flag", metavar="FLAG", help="list only guards that this flag can trigger")
 @click.option("--area", metavar="AREA", help="list only guards of this area")
+@click.option("-q", "--quiet", is_flag=True, help="the table alone (text)")
 @format_option
-def coverage(engine: str, version: str | None, flag: str | None, area: str | None, format_: str) -> None:
+def coverage(
+    engine: str, version: str | None, flag: str | None, area: str | None, format_: str, *, quiet: bool
+) -> None:
     """Show which of the engine's start-up guards the rules model, and list those that none does."""
     from mlacheck.engines import Grammar  # the options of one version, only here
     from mlacheck.probes.engine import recorded_versions  # same
@@ -140,7 +143,8 @@ def coverage(engine: str, version: str | None, flag: str | None, area: str | Non
     if flag is not None and dest is None:
         _refuse(f"{engine} {version} has no option {flag!r}")
     flags = {name: option.flag for name, option in grammar.options.items()}
-    click.echo((as_json if format_ == "json" else as_text)(found.of_flag(dest).of_area(area), flags))
+    found = found.of_flag(dest).of_area(area)
+    click.echo(as_json(found, flags) if format_ == "json" else as_text(found, flags, listed=not quiet))
 
 
 def _meant(grammar: Grammar, flag: str | None) -> str | None:

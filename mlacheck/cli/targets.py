@@ -53,6 +53,11 @@ def new_session(
     named = dict(versions)
     if len(named) < len(versions):
         raise click.UsageError("--engine-version is given twice; ENGINE=V gives one for each engine")
+    context = click.get_current_context(silent=True)
+    told = context and context.get_parameter_source("engine") is click.core.ParameterSource.COMMANDLINE
+    if named and told and None not in named and given["engine"] not in named:
+        other = " and ".join(f"{engine}={version}" for engine, version in named.items() if engine)
+        raise click.UsageError(f"--engine {given['engine']} does not go with --engine-version {other}")
     flags = TargetFlags(
         engine_version=named.pop(None, None),
         engine_versions=tuple(sorted(named.items())),

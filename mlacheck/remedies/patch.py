@@ -158,7 +158,11 @@ class _Patch:
                 return Change(line, end + after.end(), "")
             if not after.group(2):
                 return Change(start, end + after.end(), "")
-        return Change(start - len(before), end, "")
+        begin = start - len(before)
+        if after is not None and after.group(2) and self.text[begin - 1 : begin] == "\n":
+            # Alone on a line that nothing continues, in a folded text: an empty line would break it.
+            return Change(begin, end + after.end(), "")
+        return Change(begin, end, "")
 
     def _remove_from_flow(self, start: int, end: int) -> Change:
         before = re.search(r",\s*$", self.text[:start])

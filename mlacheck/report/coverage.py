@@ -54,12 +54,12 @@ def _row(guard: Guard, coverage: Coverage, flags: Mapping[str, str]) -> dict[str
     return row
 
 
-def as_text(coverage: Coverage, flags: Mapping[str, str]) -> str:
-    """Write it for people: the table, then each guard that no rule models."""
-    return "\n".join(_lines(coverage, flags))
+def as_text(coverage: Coverage, flags: Mapping[str, str], *, listed: bool = True) -> str:
+    """Write it for people: the table, then, `listed`, each guard that no rule models."""
+    return "\n".join((*_table(coverage), *(_unmodelled(coverage, flags) if listed else ())))
 
 
-def _lines(coverage: Coverage, flags: Mapping[str, str]) -> Iterator[str]:
+def _table(coverage: Coverage) -> Iterator[str]:
     total = named = 0
     yield f"start-up guards of {coverage.engine} {coverage.version}"
     yield "phase            area                 guards  modelled  share"
@@ -73,6 +73,9 @@ def _lines(coverage: Coverage, flags: Mapping[str, str]) -> Iterator[str]:
     yield f"rules beside these: {len(coverage.crashes)} about crashes in the engine's own code"
     if coverage.unplaced:
         yield f"rules whose guard is not listed: {', '.join(coverage.unplaced)}"
+
+
+def _unmodelled(coverage: Coverage, flags: Mapping[str, str]) -> Iterator[str]:
     place = ""
     for guard in coverage.guards:
         if coverage.rules[guard.key]:

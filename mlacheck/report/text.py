@@ -96,6 +96,8 @@ class _Page:
             where = f" (line {place.line}, column {place.column})" if place else ""
             yield from self._text(f"{problem.message}{where}", "  ", "yellow")
             yield from self._text(problem.hint, "    ")
+        if self.quiet and report.verdict == "unknown" and not report.problems and report.assumptions:
+            yield from self._text(f"assumed: {report.assumptions[0]}", "  ", "dim")
         if not self.quiet:
             yield from self._resolved()
         for finding in report.live:

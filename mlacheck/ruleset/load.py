@@ -101,6 +101,8 @@ def module_name(engine: str, version: str) -> str:
 
 
 def _rebuild(engine: str, version: str, name: str) -> types.ModuleType:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"preparing the rules of {engine} {version}, once\n")
     text = f"{generate(engine, version)}\nSTAMP = {_stamp(engine)!r}\n"
     # A read-only checkout works too, only slower.
     with contextlib.suppress(OSError):

@@ -98,7 +98,7 @@ class Run:
         self.setters.update(dict.fromkeys(choice.values, (index, choice.arm)))
 
     def _message(self, step: Step, f: dict[str, object]) -> str:
-        return PLACEHOLDER.sub(lambda match: show(self.value(match[1], f)), step.message)
+        return PLACEHOLDER.sub(lambda match: show_fact(match[1], self.value(match[1], f)), step.message)
 
     def _values(self, step: Step, f: dict[str, object]) -> tuple[tuple[str, object], ...]:
         if step.when is None:
@@ -166,6 +166,11 @@ def _choose(step: Step, facts: Mapping[str, object], scope: Scope) -> _Choice | 
             options.append(facts[fact])
         merged[fact] = one_of(options)
     return _Choice(applied[0][0], merged, certain=False)
+
+
+def show_fact(name: str, value: object) -> str:
+    """Write a fact's value; a package that has no version is not there."""
+    return "none" if value is None and name.startswith("version.") else show(value)
 
 
 def show(value: object) -> str:

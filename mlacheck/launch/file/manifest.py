@@ -105,10 +105,13 @@ class Manifest:
         if command is None and first.startswith("--"):
             engine = image_module((around.image or "").split("@")[0].rsplit(":", 1)[0])
             if engine is None:
+                self._unrendered(node)
                 return set()
             self.reader.flags(words, engine, frame, env)
             return done
         if not any(self.reader.mentions(field.text) for field in words):
+            if command is None and first.startswith("{{"):
+                self._unrendered(node)
             return set()
         if len(words) == 1 or (len(words) > 1 and any(blank in first for blank in " \t\n")):
             # One string: a shell gets it, or something that splits it like one.
@@ -116,6 +119,18 @@ class Manifest:
             return done
         self.reader.words(words, frame, env)
         return done
+
+    def _unrendered(self, node: Mapping) -> None:
+        """Tell of flags that an engine's image gets, of which a template has yet to write the tag."""
+        image = node.text("image") or ""
+        named, mark, _ = image.partition("{{")
+        if mark and image_module(named.split("@")[0].rstrip(": \"'").rsplit(":", 1)[0]) is not None:
+            self.reader.problem(
+                "template",
+                f"the file is a template that is not rendered yet: its image is {image}",
+                "pipe the rendered text: `helm template ... | mlacheck validate -`",
+                node.start,
+            )
 
     def _words(self, node: Node | None, env: Environment) -> list[Field]:
         if isinstance(node, Scalar) and self.given.compose:

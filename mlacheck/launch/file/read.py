@@ -16,7 +16,7 @@ from mlacheck.launch.file.kind import is_template, kind_of, may_be_template
 from mlacheck.launch.file.slurm import directives
 from mlacheck.launch.frame import Frame
 from mlacheck.launch.piece import Lines, Pieces, document
-from mlacheck.launch.programs import MENTIONS, starts_program
+from mlacheck.launch.programs import MENTIONS, image_module, starts_program
 from mlacheck.launch.reader import Reader
 from mlacheck.probes.engine import ENGINES
 
@@ -31,6 +31,8 @@ _CONFLICT: Final = re.compile(r"^(?:<{7}|>{7}|\|{7}) ?[^\n]*$", re.MULTILINE)
 _SETTINGS: Final = re.compile(
     r"^[ \t]*[\"']?(?:model|tp|tensor)[-_](?:path|size|parallel[-_]size)[\"']?\s*[:=]", re.MULTILINE
 )
+_IMAGE: Final = re.compile(r"^[ \t-]*image:[ \t]*[\"']?([\w./:@-]+)\{\{", re.MULTILINE)
+_FLAGS: Final = re.compile(r"^[ \t-]*args:", re.MULTILINE)
 # Kinds that template engines make; in prose and code their marks mean nothing.
 _RENDERED: Final = frozenset({"shell", "yaml", "json", "toml", "dockerfile"})
 _TREES: Final = frozenset({"yaml", "json", "toml"})
@@ -105,7 +107,7 @@ def _read(text: Document, engine: str, env: Mapping[str, str] | None, beside: Be
         return LaunchResult((), (problem,), text)
     if kind in _RENDERED and is_template(text.text):
         problem = _template(text.text, lines)
-        level = "error" if names_entry(text.text) else "info"
+        level = "error" if names_entry(text.text) or _serves(text.text) else "info"
         return LaunchResult((), (replace(problem, level=level),), text)
     reader = Reader(
         engine,
@@ -128,10 +130,20 @@ def _read(text: Document, engine: str, env: Mapping[str, str] | None, beside: Be
     broken = any(problem.level == "error" for problem in problems)
     if broken and kind in _RENDERED and may_be_template(text.file or "", text.text):
         problems = [one for one in problems if not one.kind.startswith(("not-", "shell-", "unbalanced"))]
-        problems.append(_template(text.text, lines))
+        if all(one.kind != "template" for one in problems):
+            problems.append(_template(text.text, lines))
     if not reader.commands and not names_entry(text.text):
-        problems = [replace(problem, level="info") for problem in problems]
+        served = _serves(text.text)
+        problems = [
+            one if one.kind == "template" and served else replace(one, level="info") for one in problems
+        ]
     return LaunchResult(_ordered(reader.finish()), tuple(problems), text)
+
+
+def _serves(text: str) -> bool:
+    """Tell whether a template gives flags to an engine's image, whose own entry point is the server."""
+    images = _IMAGE.findall(text) if _FLAGS.search(text) else ()
+    return any(image_module(one.split("@")[0].rstrip(":").rsplit(":", 1)[0]) for one in images)
 
 
 def _template(text: str, lines: Lines) -> LaunchProblem:

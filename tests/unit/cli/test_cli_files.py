@@ -50,7 +50,7 @@ def test_standard_input():
     [
         (GOOD, 0, []),
         (f"{GOOD} --model-path 'x", 1, ["MLA090"]),
-        ("vllm serve deepseek-ai/DeepSeek-V3", 0, []),
+        ("vllm serve deepseek-ai/DeepSeek-V3 --tensor-parallel-size 8", 0, []),
         ("echo hello", 3, []),
     ],
 )
@@ -174,3 +174,32 @@ def test_words_that_are_open_may_name_the_model():
 def test_a_corrected_line_keeps_a_config_file_that_is_not_there():
     result = run("--remedies", "--args", f"{GOOD} --config nope.yaml --nccl-prot 1")
     assert "--config nope.yaml" in result.stdout.partition("fix:")[2]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        '["--model", "{{ .Values.model }}"]',
+        "{{ .Values.args }}",
+        "\n      - --model\n      - {{ .Values.m }}",
+    ],
+)
+def test_flags_for_an_engines_image_in_an_unrendered_template_are_no_silence(tmp_path, args):
+    path = tmp_path / "x.yaml"
+    path.write_text(
+        "kind: Pod\nspec:\n  containers:\n  - image: vllm/vllm-openai:{{ .Values.tag }}\n"
+        f"    args: {args}\n"
+    )
+    code, found = rows(path)
+    assert code == 1
+    assert [one["id"] for report in found for one in report["findings"]] == ["MLA090"]
+    path.write_text(path.read_text().replace("vllm/vllm-openai", "nginx"))
+    assert rows(path)[1] == []
+
+
+def test_a_quote_that_is_never_closed_is_told_once(tmp_path):
+    path = tmp_path / "x.sh"
+    path.write_text(f'{GOOD} --served-model-name "x\n\necho hi\n')
+    result = CliRunner().invoke(cli, ["validate", str(path), "--gpu", "b200", "--engine-version", "0.5.18"])
+    assert "MLA090" in result.stdout
+    assert "UNKNOWN" not in result.stdout

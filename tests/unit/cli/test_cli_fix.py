@@ -307,3 +307,20 @@ def test_a_variable_that_comes_from_elsewhere_is_left_alone(tmp_path):
     done = fix(path, "--gpu", "h200", "--engine-version", "0.5.22")
     assert done.exit_code == 1
     assert "the file does not settle where the variable is set" in done.stderr
+
+
+@pytest.mark.parametrize("mark", [">", ">-", ""])
+def test_a_flag_alone_on_its_line_of_a_folded_text_goes_with_its_line(tmp_path, mark):
+    path = tmp_path / "compose.yaml"
+    path.write_text(
+        "services:\n  a:\n    image: lmsysorg/sglang:v0.5.18\n"
+        "    environment:\n      - HF_TOKEN=${HF_TOKEN}\n"
+        f"    command: {mark}\n"
+        '      bash -c "python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3\n'
+        "      --tp-size 8\n"
+        "      --dcp-size 8\n"
+        '      --attention-backend trtllm_mla --speculative-algorithm EAGLE"\n'
+    )
+    before = path.read_text()
+    assert fix(path, "--write").exit_code == 0
+    assert path.read_text() == before.replace("      --dcp-size 8\n", "")

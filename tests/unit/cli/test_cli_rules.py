@@ -149,3 +149,10 @@ def test_rows_of_a_rule_that_is_not_there_are_bad_usage():
     result = run("rules", "test", "trtllm-mla-dcp-speculativ")
     assert result.exit_code == 2
     assert "did you mean trtllm-mla-dcp-speculative" in result.stderr
+
+
+def test_quiet_coverage_is_the_table_alone():
+    whole, table = run("rules", "coverage").stdout, run("rules", "coverage", "-q").stdout
+    assert whole.startswith(table)
+    assert len(table.splitlines()) < len(whole.splitlines()) / 2
+    assert "share" in table

@@ -403,3 +403,34 @@ def test_a_command_that_is_not_there_is_named_with_what_is(word, said):
     assert result.exit_code == 2
     assert f"there is no command '{word}'; " in result.stderr
     assert said in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--gpu", "b200", "--gpu", "h200"], "--gpu is given twice (b200, h200)"),
+        (["--flashinfer", "none", "--flashinfer", "0.7.2"], "--flashinfer is given twice"),
+        (
+            ["--engine", "vllm", "--engine-version", "sglang=0.5.23"],
+            "--engine vllm does not go with --engine-version sglang=0.5.23",
+        ),
+    ],
+)
+def test_targets_that_contradict_each_other_are_bad_usage(flags, said):
+    result = CliRunner().invoke(cli, ["validate", *flags, "--args", "--tp 8"])
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_quiet_says_why_a_verdict_is_unknown():
+    line = "python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3 --tp 8"
+    flags = ["-q", "--gpu", "b200", "--engine-version", "0.5.99"]
+    said = " ".join(CliRunner().invoke(cli, ["validate", *flags, "--args", line]).stdout.split())
+    assert "0.5.99 is not a recorded version" in said
+
+
+def test_a_package_that_is_not_there_reads_as_words():
+    line = "--model-path deepseek-ai/DeepSeek-V3 --tp 8 --attention-backend flashinfer"
+    flags = ["--flashinfer", "none", "--gpu", "b200", "--engine-version", "0.5.23"]
+    said = " ".join(CliRunner().invoke(cli, ["validate", *flags, "--args", line]).stdout.split())
+    assert "FlashInfer 0.7.2 or newer, and none is installed" in said
