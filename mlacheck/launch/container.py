@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from mlacheck.frozen import frozen
@@ -117,7 +118,7 @@ _DOCKER_VALUES: Final = frozenset(
 
 @frozen
 class Container:
-    """The options of a `docker run`: index of the image (None when absent), environment, entry point."""
+    """The options of a `docker run`: index of the image (None if absent), environment, entry point, GPUs."""
 
     image_at: int | None
     env: tuple[
@@ -125,6 +126,7 @@ class Container:
     ]  # name, index of the word, its value (None: taken from outside)
     files: tuple[int, ...]  # indexes of the values of --env-file
     entrypoint: str | None
+    gpus: int | None  # index of the value of --gpus
 
 
 def container_options(words: list[str], start: int) -> Container:
@@ -132,6 +134,7 @@ def container_options(words: list[str], start: int) -> Container:
     env: list[tuple[str, int, str | None]] = []
     files: list[int] = []
     entrypoint: str | None = None
+    gpus: int | None = None
     at = start
     while at < len(words):
         word = words[at]
@@ -158,7 +161,27 @@ def container_options(words: list[str], start: int) -> Container:
             files.append(where)
         elif flag == "--entrypoint":
             entrypoint = value
-    return Container(at if at < len(words) else None, tuple(env), tuple(files), entrypoint)
+        elif flag == "--gpus":
+            gpus = where
+    return Container(at if at < len(words) else None, tuple(env), tuple(files), entrypoint, gpus)
+
+
+def gpu_count(given: str) -> int | None:
+    """Count what a `--gpus` word gives a container; None for all of them, and where it does not say."""
+    value = given.removeprefix("--gpus=")
+    # Comma-separated fields; one in quotes holds commas of its own.
+    listed = re.search(r'"device=([^"]*)"', value)
+    if listed is not None:
+        return len([one for one in listed[1].split(",") if one]) or None
+    fields = [one.partition("=") for one in value.split(",")]
+    numbers = [
+        text if key == "count" else key for key, equals, text in fields if key == "count" or not equals
+    ]
+    if any(key == "device" and text != "all" for key, _, text in fields):
+        return None if numbers else 1
+    if len(numbers) == 1 and numbers[0].isdigit() and 0 < int(numbers[0]) < 10_000:
+        return int(numbers[0])
+    return None
 
 
 def _separate(word: str) -> tuple[str, str, bool]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from mlacheck.launch.container import Container, container_options
+from mlacheck.launch.container import Container, container_options, gpu_count
 from mlacheck.launch.programs import (
     CONTAINERS,
     MENTIONS,
@@ -75,6 +75,7 @@ class Hit:
     not_runnable: int | None = None
     image: str | None = None
     image_at: int | None = None
+    gpu_count: int | None = None  # GPUs that a container gets
     env_files: list[int] = field(default_factory=list)
     open_end: str = ""  # who adds words that the text does not hold
     code_at: int | None = None  # a string of Python
@@ -195,6 +196,8 @@ class _Scan:
                     image = self.fields[options.image_at]
                     self.hit.image = None if image.unknown else image.text
                     self.hit.image_at = options.image_at
+                    if options.gpus is not None and not self.fields[options.gpus].unknown:
+                        self.hit.gpu_count = gpu_count(self.words[options.gpus])
                 return options
         return None
 

@@ -10,7 +10,7 @@ from mlacheck.launch.collection import Collection
 from mlacheck.launch.command import LaunchCommand, Source, Word, Wrapper
 from mlacheck.launch.fan import fanned
 from mlacheck.launch.finder import Environment, Hit, find
-from mlacheck.launch.frame import Frame, Line, is_flag
+from mlacheck.launch.frame import Frame, Line, Surroundings, is_flag
 from mlacheck.launch.piece import Field, Lines, Piece, Pieces
 from mlacheck.launch.programs import (
     MENTIONS,
@@ -131,6 +131,7 @@ class Recognizer(Collection):
             frame,
             wrappers=(*frame.wrappers, wrapper),
             image=hit.image or frame.image,
+            around=_within(frame, hit),
             guess=frame.guess or hit.guess,
         )
         pieces = list(script.pieces)
@@ -199,7 +200,7 @@ class Recognizer(Collection):
         named = any(word.text.partition("=")[0] in ("--model-path", "--model") for word in words)
         if flag and words and not words[0].text.startswith("-") and not (words[0].splits and named):
             words.insert(0, Word(flag, words[0].line, words[0].column, implied=True))
-        around = frame.around
+        around = _within(frame, hit)
         command = LaunchCommand(
             engine=module.engine,
             entry=module.entry,
@@ -237,6 +238,11 @@ class Recognizer(Collection):
             style=field.style,
             within=field.within,
         )
+
+
+def _within(frame: Frame, hit: Hit) -> Surroundings:
+    """Give what stands around a command, the GPUs of its container included."""
+    return frame.around if hit.gpu_count is None else replace(frame.around, gpu_count=hit.gpu_count)
 
 
 def _text(value: Value | None) -> str | None:

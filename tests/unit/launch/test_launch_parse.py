@@ -284,6 +284,26 @@ def test_container_images(options, image):
     )
 
 
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        ("--gpus 4", 4),
+        ("--gpus=2 --rm", 2),
+        ("--gpus '\"device=0,1,2,3\"'", 4),
+        ("--gpus '\"device=0,1\",capabilities=gpu'", 2),
+        ("--gpus device=GPU-3a23", 1),
+        ("--gpus count=8,capabilities=gpu", 8),
+        ("--gpus all", None),
+        ("--gpus device=0,1", None),
+        ("--gpus $N", None),
+        ("--rm", None),
+    ],
+)
+def test_a_container_gets_some_gpus(options, count):
+    assert one(f"docker run {options} img sglang serve x").gpu_count == count
+    assert one(f"docker run {options} img bash -c 'sglang serve x'").gpu_count == count
+
+
 def test_an_image_in_a_variable_is_not_known():
     assert one('docker run "$IMAGE" sglang serve x').image is None
 
