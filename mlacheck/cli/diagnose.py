@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -14,6 +14,20 @@ from mlacheck.cli.configure import config_options
 from mlacheck.cli.options import format_option, target_options
 from mlacheck.cli.targets import make_session
 from mlacheck.probes.engine import ENGINES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+def _text_of(log: str, lines: Iterable[str]) -> Iterator[str]:
+    """Give the lines of a log; what begins with bytes of no text is none."""
+    for number, line in enumerate(lines):
+        # A log that was cut while it was written may begin with nulls.
+        if not number and "\0" in line.lstrip("\0"):
+            raise codes.InputError(
+                f"{log} is no log: it holds bytes that are no text; give the server's output"
+            )
+        yield line
 
 
 @click.command(
@@ -42,7 +56,7 @@ def command(log: str, format_: str, **given: Any) -> None:
     told = click.get_current_context().get_parameter_source("engine") is not ParameterSource.DEFAULT
     try:
         with click.open_file(log, encoding="utf-8", errors="replace") as lines:
-            read = read_log(lines, (given["engine"],) if told else ENGINES)
+            read = read_log(_text_of(log, lines), (given["engine"],) if told else ENGINES)
     except OSError as error:
         click.echo(f"error: {log} cannot be read: {error.strerror}", err=True)
         sys.exit(codes.USAGE)

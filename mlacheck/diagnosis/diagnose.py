@@ -21,7 +21,7 @@ from mlacheck.ruleset.load import load_program
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mlacheck.diagnosis.log import Log, Sighting
+    from mlacheck.diagnosis.log import Log, Sighting, Strange
     from mlacheck.diagnosis.phrases import Candidate
     from mlacheck.evaluation import Evaluation
     from mlacheck.finding import Finding, Report
@@ -72,6 +72,7 @@ class Result:
     command_from: str
     diagnoses: tuple[Diagnosis, ...]
     report: Report | None = None
+    strange: tuple[Strange, ...] = ()  # exceptions that no rule knows, where it knows none of the log
 
     @property
     def unsaid(self) -> tuple[Finding, ...]:
@@ -104,6 +105,7 @@ def diagnose(log: Log, session: Session, version: str | None = None) -> Result:
         command_from=command_from,
         diagnoses=tuple(diagnoses),
         report=report,
+        strange=() if diagnoses else tuple(log.strange.values()),
     )
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _WINDOW: Final = 4
 _LONGEST: Final = 20_000
 _MOST_LAUNCHES: Final = 4
+_MOST_STRANGE: Final = 5
 _FRAME: Final = re.compile(r'File "(?P<file>[^"]+)", line \d+, in (?P<function>\S+)')
 _RAISED: Final = re.compile(r"\b(?P<type>[A-Z]\w*(?:Error|Exception)|Exception)\b(?::|$)")
 _OBJECT: Final = re.compile(r"<[^<>]*>")
@@ -51,6 +52,16 @@ class Sighting:
     flag: str | None = None
     token: str = ""
     place: str | None = None  # file::function that raised it
+
+
+@frozen
+class Strange:
+    """An exception that no rule knows, and the rules that are about the place that raised it."""
+
+    line: int
+    text: str
+    place: str | None
+    near: tuple[str, ...] = ()
 
 
 @frozen
@@ -95,6 +106,7 @@ class Log:
         self.arguments: dict[str, object] | None = None
         self.sightings: dict[str, Sighting] = {}
         self.counts: dict[str, int] = {}
+        self.strange: dict[str, Strange] = {}  # by text: every rank says the same
         self.lines = 0
         self._window: deque[str] = deque(maxlen=_WINDOW)
         self._waiting: list[
@@ -204,6 +216,17 @@ class Log:
         )
         if candidates and (not said or said.endswith("AssertionError")):
             self._add(Sighting(self.lines, flat(line), candidates, place=self._place()))
+        elif len(self.strange) < _MOST_STRANGE:
+            near = tuple(
+                dict.fromkeys(
+                    one.step.id or one.step.slug
+                    for (known, symbol), rules in self.known.places.items()
+                    if known and symbol == function and file.endswith(known)
+                    for one in rules
+                )
+            )
+            text = flat(line)
+            self.strange.setdefault(text, Strange(self.lines, text, self._place(), near))
         self._frame = None
 
     def _narrowed(self, sighting: Sighting) -> Sighting:

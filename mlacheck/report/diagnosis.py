@@ -24,6 +24,14 @@ def text_lines(result: Result, width: int) -> Iterator[str]:
     for one in result.diagnoses:
         yield ""
         yield from _diagnosis(one, result, width)
+    for strange in result.strange:
+        yield ""
+        said = f"line {strange.line} holds an exception that no rule knows: {strange.text[:_LONGEST]}"
+        yield from wrap(said, width, "", "  ")
+        if strange.place:
+            yield from wrap(f"raised in {strange.place}", width, "  ", "    ")
+        if strange.near:
+            yield from wrap(f"rules about that place: {', '.join(strange.near)}", width, "  ", "    ")
     if result.command is not None:
         yield ""
         yield from wrap(f"launch line ({result.command_from}):", width, "")
@@ -90,6 +98,7 @@ def to_dict(result: Result) -> dict[str, Any]:
         "engine": {"name": result.engine, "version": result.version, "from": result.version_from},
         "lines": result.lines,
         "errors": [_error(one) for one in result.diagnoses],
+        "unknown_exceptions": [as_dict(one) for one in result.strange],
         "command": None if result.command is None else {"text": result.command, "from": result.command_from},
         "of_the_line": [
             {"id": one.id, "slug": one.slug, "level": one.level, "phase": one.phase, "message": one.message}

@@ -312,3 +312,24 @@ def test_the_command_line(tmp_path):
     assert data["engine"]["version"] is None
     assert CliRunner().invoke(cli, ["diagnose", "-"], input="nothing\n").exit_code == 3
     assert CliRunner().invoke(cli, ["diagnose", str(tmp_path / "none")]).exit_code == 2
+
+
+def test_an_exception_that_no_rule_knows_is_told_with_the_rules_about_its_place():
+    place = (
+        '  File "/x/sglang/srt/layers/attention/attention_registry.py", line 9, in create_trtllm_mla_backend'
+    )
+    result = read([*NOISE, "Traceback (most recent call last):", place, "    x()", "ValueError: a new one"])
+    assert not result.diagnoses
+    [strange] = result.strange
+    assert (strange.line, strange.text) == (len(NOISE) + 4, "ValueError: a new one")
+    assert "MLA194" in strange.near
+    text = " ".join(" ".join(text_lines(result, 200)).split())
+    assert f"line {strange.line} holds an exception that no rule knows: ValueError: a new one" in text
+
+
+def test_what_is_no_text_is_no_log(tmp_path):
+    path = tmp_path / "program"
+    path.write_bytes(b"\x7fELF\x02\x01\0\0\n")
+    done = CliRunner().invoke(cli, ["diagnose", str(path)])
+    assert done.exit_code == 2
+    assert "is no log" in done.stderr
