@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mlacheck.builtin import PARSER
+from mlacheck.builtin import CONFIG_REFUSED, PARSER
 from mlacheck.engines import ArgumentProblem, Grammar
 from mlacheck.engines.spelling import suggest
 from mlacheck.frozen import frozen, replace
@@ -239,7 +239,7 @@ def _rule(candidate: Candidate, remedies: Remedies, confirmed: bool) -> Rule:
 
 def _refused(log: Log, sighting: Sighting, count: int, version: str | None) -> Diagnosis:
     kind = sighting.parser or ""
-    builtin = PARSER[kind]
+    builtin = PARSER.get(kind, CONFIG_REFUSED)
     note, remedies = "", []
     if version in recorded_versions(log.engine):
         grammar = Grammar.load(log.engine, str(version))

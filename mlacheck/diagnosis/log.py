@@ -28,12 +28,14 @@ _OBJECT: Final = re.compile(r"<[^<>]*>")
 # What pydantic says of a key or a value that no validator of the engine's refuses, and of which config.
 _FIELD: Final = re.compile(r"\b(?:Unexpected keyword argument|Input should be (?:'|a valid))")
 _CONFIG: Final = re.compile(r"^(?!.*error: argument).*\b\d+ validation errors? for \w+Config\b")
+_CONFIG_FILE: Final = re.compile(r"\bConfig file must be |\bconfig files? specified!")
 _PARSER: Final = (
     ("unknown-flag", re.compile(r"error: unrecognized arguments: (?P<token>\S+)")),
     ("ambiguous-flag", re.compile(r"error: ambiguous option: (?P<token>\S+) could match")),
     ("invalid-choice", re.compile(r"error: argument (?P<flag>\S+): invalid choice: '?(?P<token>[^'\s]*)")),
     ("invalid-value", re.compile(r"error: argument (?P<flag>[^\s/:]+)\S*: \d+ validation error")),
     ("invalid-value", re.compile(r"error: argument (?P<flag>[^\s/:]+)\S*: Value (?P<token>\S+) cannot be")),
+    ("invalid-value", re.compile(r"error: argument (?P<flag>[^\s/:]+)\S*: Decimals are not allowed")),
     ("missing-value", re.compile(r"error: argument (?P<flag>\S+): expected (?:one|at least one) argument")),
     ("invalid-value", re.compile(r"error: argument (?P<flag>\S+): invalid \S+ value: '?(?P<token>[^'\s]*)")),
     ("unexpected-argument", re.compile(r"error: argument (?P<flag>\S+): ignored explicit argument")),
@@ -162,6 +164,9 @@ class Log:
     def _parser(self, line: str) -> bool:
         if _FIELD.search(line) and any(map(_CONFIG.search, self._window)):
             self._add(Sighting(self.lines, line.strip(), parser="invalid-value"))
+            return True
+        if _CONFIG_FILE.search(line):
+            self._add(Sighting(self.lines, line.strip(), parser="config-refused"))
             return True
         if "error: " not in line:
             return False
