@@ -18,6 +18,17 @@ _BUNDLED: Final = "sgl_kernel"
 PAGE: Final = 64
 
 
+def misfit(problem: DecodeProblem) -> str | None:
+    """Say why FlashMLA's dense kernel, whoever ships it, cannot take the problem, or None."""
+    if (problem.latent_dim, problem.rope_dim) != (512, 64):
+        return f"FlashMLA needs latent 512 and rope 64, not {problem.latent_dim} and {problem.rope_dim}"
+    if problem.page_size != PAGE:
+        return f"FlashMLA needs pages of {PAGE} tokens, not {problem.page_size}: --page-size {PAGE}"
+    if problem.kv_dtype not in {"bf16", "fp16", "fp8_e4m3"}:
+        return f"FlashMLA takes bf16, fp16 and fp8_e4m3 caches, not {problem.kv_dtype}"
+    return None
+
+
 class FlashMla:
     """Calls the kernel with the schedule tensors that the engine computes for each step."""
 
@@ -33,13 +44,7 @@ class FlashMla:
 
     def unsupported(self, problem: DecodeProblem, gpu: Gpu | None) -> str | None:  # noqa: ARG002 - SM is a requirement
         """Say why the kernel cannot take the problem, or None."""
-        if (problem.latent_dim, problem.rope_dim) != (512, 64):
-            return f"FlashMLA needs latent 512 and rope 64, not {problem.latent_dim} and {problem.rope_dim}"
-        if problem.page_size != PAGE:
-            return f"FlashMLA needs pages of {PAGE} tokens, not {problem.page_size}: --page-size {PAGE}"
-        if problem.kv_dtype not in {"bf16", "fp16", "fp8_e4m3"}:
-            return f"FlashMLA takes bf16, fp16 and fp8_e4m3 caches, not {problem.kv_dtype}"
-        return None
+        return misfit(problem)
 
     def calls(self, shard: Shard) -> tuple[Call, ...]:
         """Schedule and run; the mask is the kernel's own, on the local length."""

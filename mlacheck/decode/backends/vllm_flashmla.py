@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from mlacheck.decode.backend import Call, Decoded, Gpu, Requirements, Traits
-from mlacheck.decode.backends.flashmla import PAGE
+from mlacheck.decode.backends.flashmla import misfit
 
 if TYPE_CHECKING:
     from mlacheck.decode.pages import Shard
@@ -28,13 +28,7 @@ class VllmFlashMla:
 
     def unsupported(self, problem: DecodeProblem, gpu: Gpu | None) -> str | None:  # noqa: ARG002 - SM is a requirement
         """Say why the kernel cannot take the problem, or None."""
-        if (problem.latent_dim, problem.rope_dim) != (512, 64):
-            return f"FlashMLA needs latent 512 and rope 64, not {problem.latent_dim} and {problem.rope_dim}"
-        if problem.page_size != PAGE:
-            return f"FlashMLA needs pages of {PAGE} tokens, not {problem.page_size}: --page-size {PAGE}"
-        if problem.kv_dtype not in {"bf16", "fp16", "fp8_e4m3"}:
-            return f"FlashMLA takes bf16, fp16 and fp8_e4m3 caches, not {problem.kv_dtype}"
-        return None
+        return misfit(problem)
 
     def calls(self, shard: Shard) -> tuple[Call, ...]:
         """Schedule and run; the mask is the kernel's own, on the local length."""
