@@ -22,6 +22,7 @@ from mlacheck.launch.programs import (
     basename,
     image_module,
 )
+from mlacheck.launch.slurm import step
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +76,8 @@ class Hit:
     not_runnable: int | None = None
     image: str | None = None
     image_at: int | None = None
-    gpu_count: int | None = None  # GPUs that a container gets
+    gpu: str | None = None  # the GPUs that a container or a job's step gets
+    gpu_count: int | None = None
     env_files: list[int] = field(default_factory=list)
     open_end: str = ""  # who adds words that the text does not hold
     code_at: int | None = None  # a string of Python
@@ -108,10 +110,12 @@ class _Scan:
                 self.hit.code_at = code if code < len(self.words) else None
                 return self.hit if self.hit.code_at else None
             if self._entry(at):
+                self._step(at)
                 return self.hit
             if name in SHELLS:
                 script = self._script(at + 1)
                 if script is not None:
+                    self._step(at)
                     self.hit.string_at = script
                     return self.hit
                 if program:
@@ -133,6 +137,7 @@ class _Scan:
                 image = word.partition("=")[2].removeprefix("docker://").replace("#", "/")
                 self.hit.image = image if ":" in image else None
             if strings and any(blank in word for blank in " \t\n"):
+                self._step(at)
                 self.hit.string_at = at
                 return self.hit
             strings |= program and name in RUNS_STRINGS
@@ -145,6 +150,7 @@ class _Scan:
         for at, word in enumerate(self.words[1:], 1):
             if (" " in word or "\n" in word) and any(mark in word for mark in MENTIONS):
                 match = _OPTION.match(word)
+                self._step(at)
                 self.hit.string_at, self.hit.guess = at, True
                 self.hit.string_from = match.end() if match else 0
                 return self.hit
@@ -253,6 +259,16 @@ class _Scan:
                 break
             at += 1
         return at
+
+    def _step(self, at: int) -> None:
+        """Take over what a scheduler's program gives the command at `at`, or the shell that runs it."""
+        given = step(self.words[:at])
+        if given is None:
+            return
+        self.hit.gpu, self.hit.gpu_count = given.gpu or self.hit.gpu, given.gpu_count or self.hit.gpu_count
+        for name in given.reset:
+            if name in self.env.values:
+                self.env.put(name, "", (name,))
 
     def _export(self, at: int) -> None:
         for item in self.words[at].partition("=")[2].split(","):

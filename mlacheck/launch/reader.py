@@ -13,6 +13,7 @@ from mlacheck.launch.piece import Field, Lines, Piece, Pieces
 from mlacheck.launch.plain import plain_words
 from mlacheck.launch.quoting import quote
 from mlacheck.launch.recognizer import Recognizer, plain_launch
+from mlacheck.launch.slurm import directives
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -73,6 +74,21 @@ class Reader(Recognizer):
                 self.line(line, Environment(), None, frame)
                 return
             self.parse(pieces, frame, state)
+
+    def batch(self, pieces: Pieces, frame: Frame, state: State | None = None) -> None:
+        """Read a script of its own, which may be a job with directives for its scheduler."""
+        if "#SBATCH" in pieces.text:
+            from mlacheck.launch.shell.state import State as Fresh  # the parser is for texts that need one
+            from mlacheck.launch.shell.world import Value, always  # same
+
+            job = directives(pieces)
+            frame = replace(frame, around=job.around)
+            state = Fresh(guard=state.guard) if state is not None else Fresh()
+            settled = {name: value for name, value in job.variables.items() if name not in self.env}
+            state.variables = {name: always(Value(value)) for name, value in settled.items()}
+            state.exported = set(settled)
+            self.job |= state.exported
+        self.text(pieces, frame, state)
 
     def parse(self, pieces: Pieces, frame: Frame, state: State | None) -> None:
         """Read a text with a parser."""
@@ -204,7 +220,7 @@ class Reader(Recognizer):
             return
         frame = replace(script.frame, wrappers=(), file_kind=kind)
         if kind == "shell":
-            self.text(text, frame, script.inner_state() if inherits else script.fresh_state())
+            self.batch(text, frame, script.inner_state() if inherits else script.fresh_state())
         elif kind in self.readers:
             self._depth += 1
             self.readers[kind](self, text, frame)

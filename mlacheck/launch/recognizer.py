@@ -43,6 +43,7 @@ class Recognizer(Collection):
         self.whole = whole  # the text is a command, so flags alone are one too
         self.seen: Field | None = None  # the first word that is not a launch, for the message
         self.seen_words: tuple[str, ...] = ()  # that word and those after it
+        self.job: set[str] = set()  # variables that a scheduler sets; no server reads them
         self.consumed: set[str] = set()  # variables that were read by a command that launches nothing
 
     def parse(self, pieces: Pieces, frame: Frame, state: State | None) -> None:
@@ -206,8 +207,8 @@ class Recognizer(Collection):
             entry=module.entry,
             words=tuple(words),
             prefix=tuple(prefix),
-            env=env.values,
-            unknown_env=env.unknown,
+            env={name: value for name, value in env.values.items() if name not in self.job},
+            unknown_env={name: value for name, value in env.unknown.items() if name not in self.job},
             image=hit.image or frame.image or around.image,
             text=frame.text or line.text,
             source=source,
@@ -241,8 +242,12 @@ class Recognizer(Collection):
 
 
 def _within(frame: Frame, hit: Hit) -> Surroundings:
-    """Give what stands around a command, the GPUs of its container included."""
-    return frame.around if hit.gpu_count is None else replace(frame.around, gpu_count=hit.gpu_count)
+    """Give what stands around a command, the GPUs of its container or step included."""
+    around = frame.around
+    if hit.gpu is None and hit.gpu_count is None:
+        return around
+    count = around.gpu_count if hit.gpu_count is None else hit.gpu_count
+    return replace(around, gpu=hit.gpu or around.gpu, gpu_count=count)
 
 
 def _text(value: Value | None) -> str | None:

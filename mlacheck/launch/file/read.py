@@ -13,7 +13,6 @@ from mlacheck.launch.command import Document, LaunchProblem, LaunchResult
 from mlacheck.launch.file.beside import Beside
 from mlacheck.launch.file.decode import MOST_BYTES, bytes_name_entry, decode, names_entry
 from mlacheck.launch.file.kind import is_template, kind_of, may_be_template
-from mlacheck.launch.file.slurm import directives
 from mlacheck.launch.frame import Frame
 from mlacheck.launch.piece import Lines, Pieces, document
 from mlacheck.launch.programs import MENTIONS, image_module, starts_program
@@ -118,7 +117,7 @@ def _read(text: Document, engine: str, env: Mapping[str, str] | None, beside: Be
         readers={one: _READERS[one] for one in ("yaml", "python", "unit")},
         beside=beside,
     )
-    frame = Frame(file_kind=kind, around=directives(text.text) if kind == "shell" else Frame().around)
+    frame = Frame(file_kind=kind)
     before = len(reader.problems)
     try:
         _READERS[kind](reader, document(text.text), frame)
@@ -165,7 +164,7 @@ def _unread(path: str, kind: str, what: str, hint: str) -> LaunchResult:
 
 
 def _shell(reader: Reader, pieces: Pieces, frame: Frame) -> None:
-    reader.text(pieces, frame)
+    reader.batch(pieces, frame)
 
 
 def _tree(reader: Reader, pieces: Pieces, frame: Frame) -> None:
