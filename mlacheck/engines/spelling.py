@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from mlacheck.data import load_json, load_yaml, rules_root
 from mlacheck.frozen import replace
 from mlacheck.probes.engine import recorded_versions
+from mlacheck.similar import closest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -105,7 +105,7 @@ def _value(engine: str, dest: str, text: str, choices: tuple[str, ...]) -> tuple
         return longer[:_MOST], note
     if note:
         return (), note  # a value that is gone is no misspelling
-    return tuple(difflib.get_close_matches(text.lower(), choices, _MOST, _VALUE_LIKE)), ""
+    return tuple(closest(text.lower(), choices, _MOST, _VALUE_LIKE)), ""
 
 
 def _letters(text: str) -> str:
@@ -204,6 +204,8 @@ def _close_flags(engine: str, version: str, flag: str) -> tuple[str, ...]:
 
 
 def _edit(flag: str, other: str) -> float:
+    import difflib  # only for a flag that is not there
+
     return difflib.SequenceMatcher(None, flag, other, autojunk=False).ratio()
 
 

@@ -12,6 +12,7 @@ from mlacheck.frozen import frozen, replace
 from mlacheck.probes.catalogue import load_catalogue
 from mlacheck.probes.config import ConfigProblem, overridden, read_object, shape_problem
 from mlacheck.probes.dimensions import dimension_problems
+from mlacheck.similar import closest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +32,7 @@ _QUANTIZED: Final = re.compile(
 )
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _SHOWN: Final = 200
+_LIKE: Final = 0.75
 _DERIVED: Final = 0.9
 _PART: Final = re.compile(r"model-\d+-of-\d+\.safetensors", re.ASCII)
 _WHOLE: Final = re.compile(r"model\.safetensors", re.ASCII)
@@ -285,12 +287,10 @@ def _nearest(ref: str, index: Mapping[str, str]) -> tuple[str, ...]:
         same = [key for spelling, key in index.items() if spelling.rsplit("/", 1)[-1] == plain]
     if same:
         return tuple(dict.fromkeys(same))[:3]
-    import difflib  # only for a name that is not there
-
-    close = [index[spelling] for spelling in difflib.get_close_matches(wanted, index, n=3, cutoff=0.75)]
+    close = [index[spelling] for spelling in closest(wanted, index, 3, _LIKE)]
     if not close:
         tails = {spelling.rsplit("/", 1)[-1]: key for spelling, key in index.items()}
-        close = [tails[tail] for tail in difflib.get_close_matches(last, tails, n=3, cutoff=0.75)]
+        close = [tails[tail] for tail in closest(last, tails, 3, _LIKE)]
     return tuple(dict.fromkeys(close))[:3]
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.ruleset.interpreter import decide
 from mlacheck.ruleset.program import UNSET
+from mlacheck.similar import closest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -127,5 +127,5 @@ def meant_by(value: object, known: Iterable[object]) -> str | None:
     names = {one.upper(): one for one in known if isinstance(one, str)}
     if value.upper() in names:
         return None
-    close = difflib.get_close_matches(value.upper(), names, 1, _LIKE)
+    close = closest(value.upper(), names, 1, _LIKE)
     return names[close[0]] if close else None
