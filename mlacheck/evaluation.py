@@ -141,42 +141,55 @@ class Evaluation:
 
     def origin(self, name: str, outcome: Outcome, origins: Mapping[str, str]) -> str:
         """Say which flag, default or override gave a fact its value."""
-        text = self.compiled.scope.derives.get(name)
-        if text is not None:
-            return self._derived_origin(self.compiled.scope.tree(text), outcome, origins)
-        setter = outcome.run.setters.get(name)
+        source = self._source(name, outcome)
+        if not isinstance(source, str):
+            try:
+                literal(source)
+            except ValueError:
+                names = sorted(set(names_of(source)) - set(self.compiled.scope.tables))
+                return "from " + ", ".join(names[:4]) if names else "default"
+            return "engine default"
+        setter = outcome.run.setters.get(source)
         if setter is not None:
             step, arm = setter
             return self.compiled.program.steps[step].arms[arm].title
         # All facts of one model come from one place.
-        return origins.get(name) or origins.get(f"{name.partition('.')[0]}.", "default")
+        return origins.get(source) or origins.get(f"{source.partition('.')[0]}.", "default")
 
-    def _derived_origin(self, node: ast.expr, outcome: Outcome, origins: Mapping[str, str]) -> str:
+    def chosen(self, hit: Hit, outcome: Outcome) -> Iterator[str]:
+        """Name the facts that a hit reads, and those behind derived ones whose value a rule chose."""
+        for name, _ in hit.values:
+            yield name
+            source = self._source(name, outcome)
+            if isinstance(source, str) and source in outcome.run.setters:
+                yield source
+
+    def _source(self, name: str, outcome: Outcome) -> str | ast.expr:
+        """Find the fact whose value a fact has, or the expression that makes it."""
+        text = self.compiled.scope.derives.get(name)
+        return name if text is None else self._source_of(self.compiled.scope.tree(text), outcome)
+
+    def _source_of(self, node: ast.expr, outcome: Outcome) -> str | ast.expr:
         scope, facts = self.compiled.scope, outcome.facts
         name = dotted(node)
         if name is not None and name not in scope.tables:
-            return self.origin(name, outcome, origins)
+            return self._source(name, outcome)
         branches: list[ast.expr] = []
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "coalesce":
             branches = node.args
         elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
             branches = node.values
         elif isinstance(node, ast.IfExp):
-            chosen = decide_node(node.test, facts, scope)
-            if chosen is not None:
-                return self._derived_origin(node.body if chosen else node.orelse, outcome, origins)
+            holds = decide_node(node.test, facts, scope)
+            if holds is not None:
+                return self._source_of(node.body if holds else node.orelse, outcome)
         for branch in branches:
             inner = dotted(branch)
             if inner is None:
-                return self._derived_origin(branch, outcome, origins)
+                return self._source_of(branch, outcome)
             if outcome.run.value(inner, facts) is not None:
-                return self.origin(inner, outcome, origins)
-        try:
-            literal(node)
-        except ValueError:
-            names = sorted(set(names_of(node)) - set(scope.tables))
-            return "from " + ", ".join(names[:4]) if names else "default"
-        return "engine default"
+                return self._source(inner, outcome)
+        return node
 
     def unknown(self, outcome: Outcome) -> list[tuple[Step, tuple[str, ...]]]:
         """List the rules that could not be decided and are waited for, with the facts they wait for."""

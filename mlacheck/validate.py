@@ -286,7 +286,7 @@ class _World:
         self.evaluation, self.outcome = evaluation, evaluation.outcome()
         hits, self.stop = evaluation.independent()
         # By each hit the flags that words not known may still give, and without which it may not be one.
-        absent = {id(hit): line.left_out(name for name, _ in hit.values) for hit in hits}
+        absent = {id(hit): line.left_out(evaluation.chosen(hit, self.outcome)) for hit in hits}
         self.hits = [hit for hit in hits if not absent[id(hit)]]
         self._open = [(hit, absent[id(hit)]) for hit in hits if absent[id(hit)]]
 

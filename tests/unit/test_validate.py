@@ -130,6 +130,17 @@ def test_an_error_of_a_flag_left_out_is_open_where_words_may_give_it():
     assert "MLA883" in {one.id for one in given.findings}
 
 
+def test_an_error_of_a_backend_that_the_engine_chose_is_open_where_words_may_name_one():
+    line = "sglang serve deepseek-ai/DeepSeek-V3 --tp-size 8 --dcp-size 8 --speculative-algorithm EAGLE"
+    closed = check(line, version="0.5.23", gpu="b200")
+    error = next(one for one in closed.findings if one.engine_stops_here)
+    report = check(f"{line} $EXTRA", version="0.5.23", gpu="b200")
+    assert (report.verdict, [one for one in report.findings if one.level == "error"]) == ("unknown", [])
+    assert "attention_backend" in next(one.needs for one in report.undecided if one.rule == error.id)
+    named = check(f"{line} --attention-backend trtllm_mla $EXTRA", version="0.5.23", gpu="b200")
+    assert error.id in {one.id for one in named.findings}
+
+
 @pytest.mark.parametrize("version", ["0.5.24", "0.6.0", "0.4.0", "0.5.18.post7", "0.5.19rc1"])
 def test_outside_the_recorded_versions_nothing_is_certain(version):
     report = check(LLAMA, version=version)
