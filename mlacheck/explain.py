@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from packaging.version import Version
 
 from mlacheck.builtin import BUILTINS, INPUT
-from mlacheck.diagnosis.log import signs
+from mlacheck.diagnosis.signs import signs
 from mlacheck.engines import Grammar
 from mlacheck.frozen import frozen
 from mlacheck.launch.programs import POSITIONAL_MODEL

@@ -32,7 +32,7 @@ def _text_of(log: str, lines: Iterable[str]) -> Iterator[str]:
 
 @click.command(
     "diagnose",
-    epilog="Exit codes: 1 a rule is behind an error or refuses the launch line, 2 bad usage, "
+    epilog="Exit codes: 1 an error that the rules know, or one of the launch line, 2 bad usage, "
     "3 nothing that the rules know.",
 )
 @click.argument("log", type=click.Path(exists=True, dir_okay=False, allow_dash=True))

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.builtin import CONFIG_REFUSED, PARSER
+from mlacheck.diagnosis.advice import fixes
+from mlacheck.diagnosis.version import versions
 from mlacheck.engines import ArgumentProblem, Grammar
 from mlacheck.engines.spelling import suggest
 from mlacheck.frozen import frozen, replace
@@ -58,6 +60,9 @@ class Diagnosis:
     place: str | None
     rules: tuple[Rule, ...]
     note: str = ""
+    # What helps where no rule is certain to be behind it, and what of it.
+    title: str = ""
+    fixes: tuple[str, ...] = ()
 
 
 @frozen
@@ -67,6 +72,7 @@ class Result:
     lines: int
     engine: str
     version: str | None
+    versions: tuple[str, ...]  # those that the log fits, where it fits several
     version_from: str
     command: str | None
     command_from: str
@@ -84,22 +90,23 @@ class Result:
 
 def diagnose(log: Log, session: Session, version: str | None = None) -> Result:
     """Name the rules; `version` is what the caller says of the engine."""
-    told, origin = _version(log, version)
+    fit, origin = versions(log) if version is None else ((version,), "--engine-version")
+    told = fit[0] if len(fit) == 1 else None
     if told is not None:
         session.flags = replace(session.flags, engine_version=told)
-    command, command_from, problems = _command(log, told, session)
+    command, command_from, problems = _command(log, session)
     report, evaluations = None, []
     if command is not None and told is not None:
         report, evaluations = session.check(command, problems), session.evaluations(command)
-    fired = {finding.id for finding in report.findings} if report else set()
-    remedies = Remedies(log.engine, told, evaluations)
+    remedies = Remedies(log.engine, fit, evaluations)
     diagnoses = []
     for key, sighting in log.sightings.items():
-        diagnoses.append(_diagnosis(log, sighting, log.counts[key], told, fired, remedies))
+        diagnoses.append(_diagnosis(log, sighting, log.counts[key], fit, report, remedies))
     return Result(
         lines=log.lines,
         engine=log.engine,
         version=told,
+        versions=fit if told is None else (),
         version_from=origin,
         command=command.text if command else None,
         command_from=command_from,
@@ -109,30 +116,9 @@ def diagnose(log: Log, session: Session, version: str | None = None) -> Result:
     )
 
 
-def _version(log: Log, version: str | None) -> tuple[str | None, str]:
-    if version is not None:
-        return version, "--engine-version"
-    if len(log.versions) == 1:
-        return next(iter(log.versions)), "the log names it"
-    if log.arguments and log.signs.complete:
-        # Each version has its own set of arguments.
-        names = set(log.arguments)
-        known = recorded_versions(log.engine)
-        differ = {one: len(names ^ set(Grammar.load(log.engine, one).defaults)) for one in known}
-        best = min(differ.values())
-        closest = [one for one in known if differ[one] == best]
-        if len(closest) == 1:
-            return closest[0], "the arguments that the log prints are this version's"
-    if log.versions:
-        return None, f"the log names {', '.join(log.versions)}"
-    return None, "not told: --engine-version V narrows the rules"
-
-
-def _command(
-    log: Log, version: str | None, session: Session
-) -> tuple[LaunchCommand | None, str, tuple[LaunchProblem, ...]]:
+def _command(log: Log, session: Session) -> tuple[LaunchCommand | None, str, tuple[LaunchProblem, ...]]:
     """Give the launch line, where it comes from, and what is wrong with a config file that it names."""
-    printed = log.arguments is not None and version is not None
+    printed = log.arguments is not None
     for text in log.launches:
         for start in sorted(at for at in map(text.find, (log.engine, *_STARTS)) if at >= 0):
             launch = parse_text(text[start:])
@@ -143,7 +129,7 @@ def _command(
             found = [one for one in result.commands if one.engine == log.engine]
             if found:
                 return found[0], "the log shows it", result.problems
-    if log.arguments is None or version is None:
+    if log.arguments is None:
         return None, "", ()
     launcher = log.signs.launcher
     checker = session.checker(LaunchCommand(log.engine, launcher[-1], ()))
@@ -164,10 +150,10 @@ def _command(
 class Remedies:
     """The ways out that rules name, those only of which it is known that they apply."""
 
-    def __init__(self, engine: str, version: str | None, evaluations: Sequence[Evaluation]) -> None:
+    def __init__(self, engine: str, fit: Sequence[str], evaluations: Sequence[Evaluation]) -> None:
         self.engine, self.evaluations = engine, evaluations
         known = recorded_versions(engine)
-        self.version = version if version in known else known[-1]
+        self.version = next((one for one in reversed(fit) if one in known), known[-1])
 
     def of(self, candidate: Candidate) -> tuple[str, ...]:
         """Put them into words, without their conditions."""
@@ -199,22 +185,38 @@ class Remedies:
 
 
 def _diagnosis(
-    log: Log, sighting: Sighting, count: int, version: str | None, fired: set[str], remedies: Remedies
+    log: Log,
+    sighting: Sighting,
+    count: int,
+    fit: Sequence[str],
+    report: Report | None,
+    remedies: Remedies,
 ) -> Diagnosis:
+    version = fit[0] if len(fit) == 1 else None
     if sighting.parser is not None:
         return _refused(log, sighting, count, version)
     merged: dict[str, Candidate] = {}
     for one in sighting.candidates:
         id_ = one.step.id or one.step.slug
         earlier = merged.get(id_)
-        versions = dict.fromkeys((*(earlier.versions if earlier else ()), *one.versions))
-        merged[id_] = replace(one, versions=tuple(versions))
+        told = dict.fromkeys((*(earlier.versions if earlier else ()), *one.versions))
+        merged[id_] = replace(one, versions=tuple(told))
     candidates = list(merged.values())
+    fired = {finding.id for finding in report.findings} if report else set()
     # What the version rules out goes, what fires on the line of the log stays, unless nothing would be left.
-    candidates = [one for one in candidates if version in one.versions] or candidates
-    candidates = [one for one in candidates if one.step.id in fired] or candidates
+    candidates = [one for one in candidates if set(fit) & set(one.versions)] or candidates
+    certain = [one for one in candidates if one.step.id in fired]
+    advice = sighting.advice if not certain else None
+    if advice is not None and report is not None:
+        # An accident has causes that no rule knows: what the line rules out goes, even if nothing is left.
+        waiting = {one.rule for one in report.undecided}
+        candidates = [one for one in candidates if one.step.id in waiting]
+    candidates = certain or candidates
     rules = tuple(_rule(one, remedies, one.step.id in fired) for one in candidates)
     note = ""
+    if advice is not None:
+        helps = tuple(fixes(advice, log, fit, report))
+        return Diagnosis(sighting.line, sighting.text, count, sighting.place, rules, "", advice.title, helps)
     if len(rules) > 1:
         note = "the words do not decide between these rules"
     elif version in recorded_versions(log.engine) and version not in candidates[0].versions:

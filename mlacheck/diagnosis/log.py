@@ -5,23 +5,24 @@ from __future__ import annotations
 import ast
 import re
 from collections import deque
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final
 
-from mlacheck.data import load_yaml
 from mlacheck.diagnosis.phrases import flat, phrases, places_of, words_of
-from mlacheck.frozen import frozen
+from mlacheck.diagnosis.signs import signs
+from mlacheck.frozen import frozen, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mlacheck.diagnosis.phrases import Candidate, Phrases
+    from mlacheck.diagnosis.signs import Advice
 
 # A message may be broken over a few lines; a longer line than this holds no message that rules know.
 _WINDOW: Final = 4
 _LONGEST: Final = 20_000
 _MOST_LAUNCHES: Final = 4
 _MOST_STRANGE: Final = 5
+_DEEPEST: Final = 60
 _FRAME: Final = re.compile(r'File "(?P<file>[^"]+)", line \d+, in (?P<function>\S+)')
 _RAISED: Final = re.compile(r"\b(?P<type>[A-Z]\w*(?:Error|Exception)|Exception)\b(?::|$)")
 _OBJECT: Final = re.compile(r"<[^<>]*>")
@@ -54,6 +55,7 @@ class Sighting:
     flag: str | None = None
     token: str = ""
     place: str | None = None  # file::function that raised it
+    advice: Advice | None = None
 
 
 @frozen
@@ -64,26 +66,6 @@ class Strange:
     text: str
     place: str | None
     near: tuple[str, ...] = ()
-
-
-@frozen
-class Signs:
-    """By what an engine's log is known, and how it names its version, its launch line and its arguments."""
-
-    version: tuple[re.Pattern[str], ...]
-    launch: re.Pattern[str]
-    arguments: re.Pattern[str]
-    complete: bool  # all arguments are printed, not only those that were given
-    launcher: tuple[str, ...]
-
-
-@cache
-def signs(engine: str) -> Signs:
-    """Read them."""
-    data = cast("dict[str, Any]", load_yaml(engine, "log.yaml"))
-    versions = tuple(re.compile(one, re.IGNORECASE) for one in data["version"])
-    launch, arguments = (re.compile(data[name]) for name in ("launch", "arguments"))
-    return Signs(versions, launch, arguments, data["complete"], tuple(data["launcher"]))
 
 
 def read_log(lines: Iterable[str], engines: Sequence[str]) -> Log:
@@ -115,6 +97,7 @@ class Log:
             tuple[str, int]
         ] = []  # phrases of which only a word was seen, and until which line
         self._frame: tuple[str, str] | None = None
+        self._trail: deque[str] = deque(maxlen=_DEEPEST)  # the frames of the traceback
         self._code_line = False
         self._column = 0  # where the frame began
 
@@ -146,6 +129,7 @@ class Log:
         frame = _FRAME.search(line)
         if frame:
             self._frame = (frame["file"], frame["function"])
+            self._trail.append(f"{frame['file']}::{frame['function']}")
             self._code_line, self._column = True, frame.start()
             return
         if (self._code_line and self._quotes(line)) or not line.strip(" ^~"):
@@ -205,6 +189,9 @@ class Log:
             told = here if any(text in here for text in found) else near
             self._window.clear()
             self._add(self._narrowed(Sighting(self.lines, told, candidates)))
+        elif any(one.says.search(line) for one in self.signs.advice):
+            self._add(Sighting(self.lines, flat(line), place=self._place()))
+            self._frame = None
         elif _RAISED.search(line) and self._frame is not None:
             self._raised(line)
 
@@ -250,12 +237,19 @@ class Log:
         return f"{file.rpartition(f'/{self.engine}/')[2]}::{function}"
 
     def _add(self, sighting: Sighting) -> None:
+        advice = self._advice(sighting.text)
+        self._trail.clear()
         # Every rank says the same; only its prefix differs.
-        key = f"{sighting.parser} {sighting.flag} {sighting.token} " + " ".join(
+        key = f"{sighting.parser} {sighting.flag} {sighting.token} {advice and advice.title} " + " ".join(
             sorted({one.step.id or "" for one in sighting.candidates})
         )
+        sighting = replace(sighting, advice=advice)
         self.sightings.setdefault(key, sighting)
         self.counts[key] = self.counts.get(key, 0) + 1
+
+    def _advice(self, text: str) -> Advice | None:
+        fit = (one for one in self.signs.advice if one.says.search(text))
+        return next((one for one in fit if not one.at or any(map(one.at.search, self._trail))), None)
 
     def _read_arguments(self, text: str) -> None:
         if self.arguments is not None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mlacheck.frozen import as_dict
+from mlacheck.probes.engine import recorded_versions
 from mlacheck.report.layout import wrap, wrap_command
 from mlacheck.report.summary import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from mlacheck.diagnosis.diagnose import Diagnosis, Result, Rule
     from mlacheck.finding import Finding
@@ -19,8 +20,9 @@ _LONGEST = 300
 
 def text_lines(result: Result, width: int) -> Iterator[str]:
     """Lay a diagnosis out."""
-    version = f"{result.engine} {result.version}" if result.version else f"{result.engine}, version unknown"
-    yield from wrap(f"{version} ({result.version_from})", width, "", "  ")
+    yield from wrap(f"{_version(result)} ({result.version_from})", width, "", "  ")
+    if result.version is None:
+        yield from wrap("--engine-version V narrows the rules and checks the line", width, "  ", "    ")
     for one in result.diagnoses:
         yield ""
         yield from _diagnosis(one, result, width)
@@ -56,6 +58,44 @@ def text_lines(result: Result, width: int) -> Iterator[str]:
     found = counted(len(result.diagnoses), "error")
     more = f"; {counted(len(result.unsaid), 'error')} of the launch line" if result.unsaid else ""
     yield f"read {counted(result.lines, 'line')}: {found} that the rules know{more}"
+    if not result.diagnoses and not result.unsaid:
+        yield from wrap(_next_step(result), width, "", "  ")
+
+
+def _version(result: Result) -> str:
+    if result.version is not None:
+        return f"{result.engine} {result.version}"
+    if not result.versions:
+        return f"{result.engine}, version unknown"
+    return f"{result.engine} {_range(result.versions, recorded_versions(result.engine))}"
+
+
+def _range(versions: Sequence[str], known: Sequence[str]) -> str:
+    """Name versions as a range where none between them is missing."""
+    first, last = versions[0], versions[-1]
+    between = known[known.index(first) : known.index(last) + 1] if {first, last} <= set(known) else ()
+    if len(versions) < 3 or list(between) != list(versions):
+        return " or ".join(versions)
+    return f"{first} to {last}"
+
+
+def _next_step(result: Result) -> str:
+    """Say what to do about a log that says nothing."""
+    if result.report is not None:
+        return (
+            "next: the launch line passes the rules too; give the whole log, from the line with the "
+            "arguments to the end of the traceback"
+        )
+    if result.command is not None or result.strange:
+        return (
+            'next: check the launch line itself, mlacheck validate --args "COMMAND" --engine-version V --gpu '
+            "NAME; an error may stand earlier in the log"
+        )
+    return (
+        "next: give the server's whole log, from the line with its arguments to the end of the traceback "
+        "(kubectl logs --previous after a restart), or check the launch line: "
+        'mlacheck validate --args "COMMAND"'
+    )
 
 
 def _diagnosis(one: Diagnosis, result: Result, width: int) -> Iterator[str]:
@@ -65,12 +105,18 @@ def _diagnosis(one: Diagnosis, result: Result, width: int) -> Iterator[str]:
         yield from wrap(f"raised in {one.place}", width, "  ", "    ")
     if one.note:
         yield from wrap(one.note, width, "  ", "    ")
+    if one.title:
+        yield from wrap(f"{one.title}; what helps, in this order:", width, "  ", "    ")
+        for fix in one.fixes:
+            yield from wrap(f"- {fix}", width, "    ", "      ")
+        if one.rules:
+            may = ", ".join(f"{rule.slug} ({rule.id})" for rule in one.rules)
+            yield from wrap(f"rules that the line may break: {may}", width, "  ", "    ")
+        return
     for rule in one.rules:
         yield from wrap(f"{rule.level}[{rule.id}] {rule.slug}: {rule.title}", width, "  ", "    ")
         if rule.versions:
-            ends = (
-                rule.versions[0] if len(rule.versions) == 1 else f"{rule.versions[0]} to {rule.versions[-1]}"
-            )
+            ends = _range(rule.versions, recorded_versions(result.engine))
             yield from wrap(f"in {result.engine} {ends}", width, "    ")
         if rule.confirmed:
             yield from wrap("it fires on the launch line of this log", width, "    ")
@@ -95,7 +141,12 @@ def to_dict(result: Result) -> dict[str, Any]:
     """Give a diagnosis as plain data."""
     return {
         "schema_version": 1,
-        "engine": {"name": result.engine, "version": result.version, "from": result.version_from},
+        "engine": {
+            "name": result.engine,
+            "version": result.version,
+            "versions": list(result.versions),
+            "from": result.version_from,
+        },
         "lines": result.lines,
         "errors": [_error(one) for one in result.diagnoses],
         "unknown_exceptions": [as_dict(one) for one in result.strange],
@@ -117,6 +168,8 @@ def _error(one: Diagnosis) -> dict[str, Any]:
         "count": one.count,
         "place": one.place,
         "note": one.note,
+        "title": one.title,
+        "fixes": list(one.fixes),
         "rules": [_rule(rule) for rule in one.rules],
     }
 

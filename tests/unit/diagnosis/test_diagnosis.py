@@ -10,9 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 from mlacheck.cli import cli
+from mlacheck.diagnosis.advice import fixes
 from mlacheck.diagnosis.diagnose import diagnose
 from mlacheck.diagnosis.log import Log, read_log
 from mlacheck.diagnosis.phrases import words_of
+from mlacheck.diagnosis.signs import Advice, signs
+from mlacheck.engines import Grammar
 from mlacheck.probes.engine import ENGINES, recorded_versions
 from mlacheck.probes.target import TargetFlags
 from mlacheck.report.diagnosis import text_lines
@@ -131,11 +134,161 @@ def test_the_version_and_the_line_come_from_the_log():
 
 def test_the_version_can_be_told_from_the_arguments_that_are_printed():
     defaults = dict(json.loads(json.dumps(load_program("sglang", "0.5.20").program.defaults)))
-    from mlacheck.engines import Grammar
-
     names = Grammar.load("sglang", "0.5.20").defaults
     result = read([f"server_args={ {name: defaults.get(name) for name in names} }"])
     assert result.version == "0.5.20"
+
+
+@pytest.mark.parametrize(
+    ("lines", "version", "fit"),
+    [
+        (["Successfully installed sglang-0.5.18 torch-2.9"], "0.5.18", ()),
+        (["Requirement already satisfied: sglang[all]==0.5.19 in /x"], "0.5.19", ()),
+        # A print that is cut says which versions have its arguments, and nothing by what it lacks.
+        (["server_args=ServerArgs(model_path='x', tp_size=8)"], None, ()),
+        (
+            ["server_args=ServerArgs(model_path='x', enable_amd_monokernel=4)"],
+            "0.5.23",
+            (),
+        ),
+        (
+            ["server_args=ServerArgs(model_path='x', speculative_draft_kv_cache_dtype='auto')"],
+            None,
+            ("0.5.18", "0.5.19", "0.5.20", "0.5.21", "0.5.22", "0.5.23"),
+        ),
+        (["sglang==0.5.18", "sglang==0.5.20"], None, ("0.5.18", "0.5.20")),
+        (
+            [
+                "sglang==0.5.17",
+                "sglang==0.5.20",
+                "server_args=ServerArgs(speculative_draft_kv_cache_dtype='auto')",
+            ],
+            "0.5.20",
+            (),
+        ),
+    ],
+)
+def test_the_versions_that_a_log_fits(lines, version, fit):
+    result = read(lines)
+    assert (result.version, result.versions) == (version, fit)
+
+
+def test_a_range_of_versions_narrows_the_rules_and_is_said():
+    printed = "server_args=ServerArgs(model_path='x', tp_size=8, speculative_draft_kv_cache_dtype='auto')"
+    result = read([printed, "torch.OutOfMemoryError: CUDA out of memory."])
+    text = "\n".join(text_lines(result, 200))
+    assert text.startswith("sglang 0.5.18 to 0.5.23 (the arguments that the log prints fit these)")
+    assert "--engine-version V" in text
+    assert "--tp-size 8" in result.command
+    assert result.report is None
+
+
+def frame(file, function):
+    return f'  File "/usr/lib/python3.12/site-packages/sglang/{file}", line 7, in {function}'
+
+
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"
+
+
+@pytest.mark.parametrize(
+    ("lines", "title", "first"),
+    [
+        ([OOM], "a GPU ran out of memory", "--mem-fraction-static"),
+        (
+            [frame("srt/model_loader/loader.py", "load_model"), frame("torch/nn.py", "empty"), OOM],
+            "memory ran out while the weights were loaded",
+            "--tp-size",
+        ),
+        (
+            [frame("srt/model_executor/runner/decode_cuda_graph_runner.py", "capture"), OOM],
+            "memory ran out while CUDA graphs were captured",
+            "--mem-fraction-static",
+        ),
+        (
+            ["Exception: Capture cuda graph failed: CUDA out of memory. Tried to allocate 20.00 MiB."],
+            "memory ran out while CUDA graphs were captured",
+            "--mem-fraction-static",
+        ),
+        (
+            ["RuntimeError: Not enough memory. Please try to increase --mem-fraction-static."],
+            "weights and states leave no room for the KV cache",
+            "raise --mem-fraction-static",
+        ),
+    ],
+)
+def test_running_out_of_memory_gets_advice_by_its_place(lines, title, first):
+    [one] = read([*NOISE, "Traceback (most recent call last):", *lines], "0.5.20").diagnoses
+    assert one.title == title
+    assert first in one.fixes[0]
+
+
+def test_an_earlier_traceback_is_not_the_place_of_a_later_error():
+    earlier = [frame("srt/model_loader/loader.py", "load_model"), OOM]
+    found = read([*earlier, frame("srt/managers/scheduler.py", "event_loop_normal"), OOM], "0.5.20")
+    assert [one.title for one in found.diagnoses] == [
+        "memory ran out while the weights were loaded",
+        "a GPU ran out of memory",
+    ]
+
+
+def test_advice_says_the_values_of_the_launch_and_a_rule_that_is_certain_stands_alone():
+    printed = (
+        "server_args=ServerArgs(model_path='deepseek-ai/DeepSeek-V3', tp_size=8, mem_fraction_static=0.92)"
+    )
+    [one] = read([printed, OOM], "0.5.20", gpu="h200").diagnoses
+    assert "lower --mem-fraction-static (0.92 here)" in one.fixes[0]
+    assert one.rules == ()  # the line is checked: neither is behind it
+    [one] = read([printed, OOM], "0.5.20", gpu="h100").diagnoses
+    assert [rule.id for rule in one.rules] == ["MLA883"]
+    assert not one.fixes
+
+
+def test_words_about_memory_in_a_notice_are_no_error():
+    notice = "Available memory 3GB is less than required, reducing max_m to 4 to avoid out of memory"
+    assert read([notice]).diagnoses == ()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_each_fix_names_flags_that_every_version_has(engine):
+    for advice in signs(engine).advice:
+        for version in recorded_versions(engine):
+            grammar = Grammar.load(engine, version)
+            flags = [flag for text in advice.fixes for flag in re.findall(r"--[a-z-]+", text)]
+            assert [flag for flag in flags if flag not in grammar.flags] == []
+        assert len(list(fixes(advice, Log(engine), recorded_versions(engine), None))) == len(advice.fixes) > 0
+
+
+def test_a_fix_with_a_flag_that_a_version_lacks_is_left_out():
+    advice = Advice(re.compile("x"), None, "x", ("lower --cuda-graph-max-bs", "lower --max-total-tokens"))
+    assert len(list(fixes(advice, Log("sglang"), ("0.5.15",), None))) == 2
+    assert list(fixes(advice, Log("sglang"), ("0.5.15", "0.5.23"), None)) == ["lower --max-total-tokens"]
+
+
+def test_each_vllm_advice_is_found_by_the_engines_words():
+    said = {
+        "ValueError: No available memory for the cache blocks. Try increasing": "no room for the KV cache",
+        "ValueError: To serve at least one request with the model's max seq len (9)": "--max-model-len",
+        "ValueError: Free memory on device cuda:0 (1/79 GiB) on startup is less than": "not free enough",
+        "RuntimeError: CUDA out of memory occurred when warming up sampler with 1024": "--max-num-seqs",
+        "torch.OutOfMemoryError: CUDA out of memory. Tried": "a GPU ran out of memory",
+    }
+    for line, words in said.items():
+        text = " ".join(text_lines(read([line], "0.28.0", engine="vllm"), 500))
+        assert words in text
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (["nothing"], "next: give the server's whole log"),
+        (["server_args=ServerArgs(model_path='x', tp_size=8)"], "next: check the launch line itself"),
+        (["pip: sglang==0.5.20", ARGUMENTS.replace("EAGLE", "None")], "next: the launch line passes"),
+    ],
+)
+def test_a_log_that_says_nothing_tells_the_next_step(lines, words):
+    flags = {"gpu": "b200"}
+    lines = [line.replace("dcp_size=8, ", "") for line in lines]
+    assert words in " ".join(" ".join(text_lines(read(lines, **flags), 200)).split())
 
 
 def test_a_command_in_the_log_is_used():
