@@ -102,7 +102,7 @@ class Line:
                     if problem.kind == "invalid-choice" and problem.suggestions
                     else None
                 )
-                self.checkable = self.checkable and close is not None
+                self.checkable = self.checkable and (close is not None or problem.late)
                 self.facts[problem.dest] = close
 
     def worlds(self) -> list[dict[str, object]]:

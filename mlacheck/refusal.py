@@ -24,14 +24,19 @@ def refusal_findings(
     grammar: Grammar,
     locate: Callable[[int], Location | None],
     corrected: tuple[Remedy, ...] = (),
+    *,
+    first: bool = True,
 ) -> list[Finding]:
-    """Make a finding of each problem; the engine stops at the first. `corrected` lines mend all of them."""
+    """Make a finding of each problem; the engine stops at the first one, if `first`.
+
+    `corrected` lines mend all of them.
+    """
     return [
         replace(
             PARSER.get(problem.kind, _OTHER).finding(
                 problem.message if meant is None else f"{problem.message}, and {meant[0]} is another word",
                 location=locate(problem.index) if problem.index is not None else None,
-                engine_stops_here=number == 0,
+                engine_stops_here=first and number == 0,
                 engine_message=problem.engine_message,
                 remedies=corrected or _remedies(problem, grammar, meant),
             ),

@@ -31,6 +31,7 @@ from mlacheck.ruleset.machine import show
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mlacheck.engines import ArgumentProblem
     from mlacheck.launch.command import LaunchCommand
     from mlacheck.line import Models
     from mlacheck.probes.model import ModelConfig
@@ -117,11 +118,15 @@ class _Check:
         }
         refused = self.line.refusals
         corrected = self._corrected() if refused else ()
-        parse = refusal_findings(refused, self.grammar, self.line.location, corrected)
+        before = self._found_before(refused, findings)
+        parse = refusal_findings(refused, self.grammar, self.line.location, corrected, first=not before)
         if parse:
-            findings = [replace(finding, engine_stops_here=False) for finding in findings]
+            later = findings[before:]
+            if not before:
+                later = [replace(finding, engine_stops_here=False) for finding in later]
+            findings = [*findings[:before], *parse, *later]
             undecided = []
-        findings = [*parse, *findings, *self.line.remarks, *self._target_findings()]
+        findings = [*findings, *self.line.remarks, *self._target_findings()]
         if self.target.extrapolated:
             findings = [replace(finding, extrapolated=True) for finding in findings]
         report = Report(
@@ -145,6 +150,22 @@ class _Check:
             words_line=self.command.words[0].line if self.command.words else 0,
         )
         return judged(report)
+
+    def _found_before(self, refused: Sequence[ArgumentProblem], findings: Sequence[Finding]) -> int:
+        """Count the findings up to where the engine stops before it reads what it refuses, if it does."""
+        program = self.compiled.program
+        if not refused or not refused[0].late:
+            return 0
+        place = program.read_at.get(str(refused[0].dest), 0)
+        earlier = {step.slug for step in program.steps[:place]}
+        return next(
+            (
+                number
+                for number, one in enumerate(findings, 1)
+                if one.engine_stops_here and one.slug in earlier
+            ),
+            0,
+        )
 
     def _world(self, facts: dict[str, object]) -> _World:
         return _World(Evaluation(self.compiled, facts, self.grammar.defaults), self.line)

@@ -93,6 +93,8 @@ class ArgumentProblem:
     suggestions: tuple[str, ...] = ()
     note: str = ""
     flag: str | None = None
+    # The parser lets it through, and what reads the argument later refuses it.
+    late: bool = False
 
 
 @frozen

@@ -36,6 +36,13 @@ def config_class(name: str, details: Mapping[str, Any]) -> Callable[[str], objec
         except ValueError:
             reason = "json" if late else "config-json"
             raise ConversionError("not JSON", reason, name=name, value=text) from None
+        try:
+            return taken(given, text)
+        except ConversionError as error:
+            error.late = late
+            raise
+
+    def taken(given: object, text: str) -> dict[str, object]:
         if not isinstance(given, dict):
             raise ConversionError("not a JSON object", "config-object", name=name, value=text)
         if dashes:

@@ -222,7 +222,7 @@ class Parse:
 
             message = f"{option.flag} {text}: {error}"
             said = refusal(self.grammar.engine, error)
-            self._refuse("invalid-value", option, at, message, said, text)
+            self._refuse("invalid-value", option, at, message, said, text, late=error.late)
         except (ValueError, TypeError, RecursionError):
             kind = option.type or "str"
             message = f"{option.flag} needs {_KINDS.get(kind, kind)}, not {text!r}"
@@ -273,12 +273,20 @@ class Parse:
         self.seen.add(option.flag)
 
     def _refuse(
-        self, kind: str, option: Option, index: int, message: str, said: str, token: str | None = None
+        self,
+        kind: str,
+        option: Option,
+        index: int,
+        message: str,
+        said: str,
+        token: str | None = None,
+        *,
+        late: bool = False,
     ) -> None:
         token = self.words[index] if token is None else token
         said = f"argument {option.name}: {said}"
         self.problems.append(
-            ArgumentProblem(kind, index, token, option.dest, message, said, flag=option.flag)
+            ArgumentProblem(kind, index, token, option.dest, message, said, flag=option.flag, late=late)
         )
 
     def _refuse_ambiguous(self, index: int) -> None:
@@ -309,12 +317,18 @@ class Parse:
                 )
             )
         self._unrecognized()
-        problems = (*self.ambiguous, *self.problems)
+        problems = (*self.ambiguous, *sorted(filter(self._read, self.problems), key=lambda one: one.late))
         if problems:
             from mlacheck.engines.spelling import suggest  # only for a line that is refused
 
             problems = tuple(suggest(problem, self.grammar) for problem in problems)
         return Arguments(self.values, self.given, problems)
+
+    def _read(self, problem: ArgumentProblem) -> bool:
+        """Tell whether the engine comes to read the value: of an option's later reading only the last one is left."""
+        if not problem.late or problem.dest is None or problem.index is None:
+            return True
+        return self.given[problem.dest].spans[-1][0] <= problem.index
 
     def _unrecognized(self) -> None:
         """Report words that no option took: flags that do not exist, and values that follow none."""

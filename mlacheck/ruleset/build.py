@@ -22,7 +22,7 @@ from mlacheck.ruleset.schema import (
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from mlacheck.ruleset.files import Rule, RuleSet
     from mlacheck.ruleset.source import Key, Source
@@ -95,10 +95,18 @@ class _Builder:
                 for text in (*step.conditions, *step.values)
                 for name in scope.references(text)
             ),
+            read_at=self._read_at(steps),
             inert=frozenset(self.ruleset.order.inert),
             absent=self.absent,
             settled=scope.find_settled({fact for step in steps for fact in step.targets}),
         )
+
+    def _read_at(self, steps: Sequence[Step]) -> dict[str, int]:
+        places = {step.slug: number for number, step in reversed(list(enumerate(steps)))}
+        try:
+            return {name: places[slug] for name, slug in self.ruleset.order.read_at.items()}
+        except KeyError as error:
+            raise RuleError(f"read_at: no rule {error}", file=f"rules/{self.engine}/program.yaml") from None
 
     def _check_order(self, scope: Scope) -> None:
         try:

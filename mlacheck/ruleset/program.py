@@ -91,6 +91,8 @@ class Program:
     reads: frozenset[str] = frozenset()
     inert: frozenset[str] = frozenset()
 
+    # Arguments that the parser lets through, and the number of the step where they are read.
+    read_at: dict[str, int] = field(default_factory=dict)
     # Derived facts that no rule can change, in the order in which they can be computed.
     settled: tuple[str, ...] = ()
     # Arguments of other recorded versions that this one does not have.

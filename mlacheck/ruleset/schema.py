@@ -273,6 +273,10 @@ class ProgramFile(Strict):
     worlds: list[dict[str, Scalar]] = Field(
         default=[], description="sets of facts to try in turn when nobody supplied the first of them"
     )
+    read_at: dict[str, str] = Field(
+        default={},
+        description="arguments that the parser lets through, and the slugs of the rules that read them",
+    )
     inert: list[str] = Field(
         default=[], description="arguments that can neither keep the engine from starting nor change decode"
     )

@@ -219,3 +219,20 @@ def test_a_config_file_that_is_elsewhere_leaves_the_line_open():
     [report] = check(row | {"args": ["--model", "deepseek-ai/DeepSeek-V3", "--config", "/nope.yaml"]})
     assert report.verdict == "unknown"
     assert report.problems[0].kind == "config-unread"
+
+
+@pytest.mark.parametrize(
+    ("words", "stops"),
+    [
+        (["-tp", "8"], ["MLA004"]),
+        (["-tp", "8", "--block-size", "0"], ["MLV085"]),  # refused before the speculative config is read
+        (["-tp", "8", "-cc.mode", "9"], ["MLA004"]),
+        (["-tp", "8", "--max-num-seqs", "0"], ["MLA004"]),  # refused after it
+    ],
+)
+def test_a_config_that_the_parser_lets_through_is_refused_where_it_is_read(words, stops):
+    row = {"engine": "vllm", "engine_version": "0.33.0", "gpu": "h200", "flashinfer": "pin"}
+    given = ["--model", "deepseek-ai/DeepSeek-V3", "-sc.method", "nope", *words]
+    [report] = check(row | {"args": given})
+    assert [one.id for one in report.findings if one.engine_stops_here] == stops
+    assert "MLA004" in [one.id for one in report.findings]

@@ -103,3 +103,12 @@ def test_optional_and_named_types():
     assert parse("--model m --disable-prefix-caching").values["enable_prefix_caching"] is False
     [problem] = parse("--model m --dcp-comm-backend ag").problems
     assert problem.kind == "invalid-choice"
+
+
+def test_of_a_config_that_is_read_later_only_the_last_one_counts():
+    nope, mtp = '{"method":"nope"}', '{"method":"mtp"}'
+    assert parse(f"--model m -sc {nope} -sc {mtp}").problems == ()
+    [problem] = parse(f"--model m -sc {mtp} -sc {nope}").problems
+    assert (problem.late, problem.index) == (True, 5)
+    assert [one.late for one in parse(f"--model m -sc {nope} -tp x").problems] == [False, True]
+    assert [one.late for one in parse('--model m -ac {"backend":"nope"}').problems] == [False]
