@@ -325,7 +325,7 @@ class Parse:
         return Arguments(self.values, self.given, problems)
 
     def _read(self, problem: ArgumentProblem) -> bool:
-        """Tell whether the engine comes to read the value: of an option's later reading only the last one is left."""
+        """Tell whether the engine comes to read the value: what is read later is the option's last one."""
         if not problem.late or problem.dest is None or problem.index is None:
             return True
         return self.given[problem.dest].spans[-1][0] <= problem.index
