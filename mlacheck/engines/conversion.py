@@ -6,8 +6,8 @@ from __future__ import annotations
 class ConversionError(Exception):
     """A value that is refused in the type's own words, in place of `invalid TYPE value`.
 
-    `reason` names the engine's text among the recorded ones, `parts` what is filled into it. `late` are those that
-    the parser itself lets through.
+    `reason` names the engine's text among the recorded ones, `parts` what is filled into it. `late`
+    are those that the parser itself lets through.
     """
 
     def __init__(self, text: str, reason: str, **parts: object) -> None:
