@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from mlacheck.decode.backend import Gpu, installed, load_backend, missing, wrong_gpu
+from mlacheck.decode.backend import load_backend
 from mlacheck.decode.check import Contract
 from mlacheck.decode.contract import row_names
 from mlacheck.decode.convention import Convention
 from mlacheck.decode.launch import Overrides, Posed, pose_kernel
 from mlacheck.decode.problem import DecodeProblem
+from mlacheck.decode.requirements import Gpu, installed, missing, wrong_gpu
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -99,6 +99,8 @@ def command(*, text: str | None, words: Sequence[str], format_: str, **given: An
 
 def _by_sizes(given: dict[str, Any]) -> DecodeReport:
     from mlacheck.decode import check_backend, decode_check  # not needed for --help
+    from mlacheck.decode.backend import BACKENDS, NOT_COVERED  # same
+    from mlacheck.decode.engine import backends_of  # same
     from mlacheck.probes.model import ModelProblem, find_model  # same
 
     if given["model"] is None:
@@ -109,6 +111,8 @@ def _by_sizes(given: dict[str, Any]) -> DecodeReport:
         sys.exit(codes.USAGE)
     dcp_size = given["dcp_size"] or 1
     if given["backend"] is not None and _names_engine():
+        names = backends_of(given["engine"])
+        _known(given["backend"], names, f"{given['engine']}'s backends that are known here")
         if given["lse_base"] is not None:
             raise click.UsageError("--lse-base goes without --engine, which knows the base that it merges in")
         return check_backend(
@@ -129,9 +133,12 @@ def _by_sizes(given: dict[str, Any]) -> DecodeReport:
             target_sm=_sm_of(given["gpu"]),
             on_progress=_progress,
         )
+    backend = given["backend"] or "reference"
+    if backend not in NOT_COVERED:
+        _known(backend, BACKENDS, "the kernels that can be checked (--engine E takes the engine's own names)")
     return decode_check(
         found.config,
-        backend=given["backend"] or "reference",
+        backend=backend,
         dcp_size=dcp_size,
         interleave=given["interleave"] or 1,
         comm=given["dcp_comm_backend"] or "ag_rs",
@@ -155,7 +162,8 @@ def _by_line(text: str | None, words: Sequence[str], given: dict[str, Any]) -> t
         raise click.UsageError("give one of --args TEXT and -- COMMAND...")
     result = read_launch(text, words, given)
     if not result.commands:
-        click.echo("error: no launch command found", err=True)
+        for problem in result.problems:
+            click.echo(f"error: {problem.message}\n  {problem.hint}", err=True)
         sys.exit(codes.NOTHING)
     session = new_session(given, gpu=given["gpu"] or _gpu_here(), remedies=False)
     overrides = _overrides(given)
@@ -270,19 +278,35 @@ def _code(report: DecodeReport) -> int:
     return codes.NOT_RUN if report.could_not_run else codes.OK
 
 
+def _asked(report: DecodeReport) -> str:
+    """Name the engine's backend, before the adapter of its kernel."""
+    engine, backend = (report.convention.get(name) for name in ("engine", "backend"))
+    return f"{engine}, {backend}: " if engine else ""
+
+
+def _known(name: str, names: Sequence[str], of: str) -> str:
+    """Give a backend's name, or refuse it with those that there are."""
+    if name in names:
+        return name
+    import difflib  # only for what is misspelt
+
+    spelled = {one.lower(): one for one in names}
+    close = difflib.get_close_matches(name.lower(), spelled, n=1)
+    meant = f" Did you mean {spelled[close[0]]}?" if close else ""
+    raise click.UsageError(f"--backend {name} is none of {of}: {', '.join(names)}.{meant}")
+
+
 def _write(report: DecodeReport) -> None:
     style = "green" if report.ok else "red" if report.bad else "yellow"
     click.secho(report.outcome, fg=style, bold=True)
     if report.description:
         click.echo(f"  {report.description}")
     package = f" ({report.distribution} {report.backend_version})" if report.distribution else ""
-    click.echo(
-        f"  {report.backend}{package} on {report.device or 'no device'}"
-        + (f", SM{report.sm}" if report.sm else "")
-        + f", {report.seconds:.1f} s"
-    )
+    sm = f", SM{report.sm}" if report.sm else ""
+    where = f" on {report.device}{sm}, {report.seconds:.1f} s" if report.device else ""
+    click.echo(f"  {_asked(report)}{report.backend}{package}{where}")
     colours = {"passes": "green", "fails": "red", "wrong": "red"}
-    for row in report.rows:
+    for row in report.rows if report.device else ():
         state = click.style(row.state.ljust(7), fg=colours.get(row.state, "yellow"))
         measured_ = "" if row.measured is None else f"  measured {figure(row.measured)}"
         limit = "" if row.limit is None else f"  limit {figure(row.limit)}"

@@ -1,13 +1,10 @@
-"""What a decode kernel must offer to be checked, and how its requirements are told from its faults."""
+"""What a decode kernel must offer to be checked, and the adapters that there are."""
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass, field
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
-
-from packaging.version import InvalidVersion, Version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,25 +13,7 @@ if TYPE_CHECKING:
 
     from mlacheck.decode.pages import Shard
     from mlacheck.decode.problem import DecodeProblem
-
-
-@dataclass(frozen=True, slots=True)
-class Gpu:
-    """The device that kernels run on here."""
-
-    name: str
-    sm: int
-
-
-@dataclass(frozen=True, slots=True)
-class Requirements:
-    """What must be there: one of the distributions, its least version, and a GPU capability."""
-
-    distributions: tuple[str, ...] = ()
-    least_version: str | None = None
-    sms: tuple[int, ...] = ()  # the capabilities that the kernel is built for; empty: any from least_sm
-    least_sm: int = 0
-    install: str = "pip install 'mlacheck[gpu]'"
+    from mlacheck.decode.requirements import Gpu, Requirements
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +80,10 @@ _ADAPTERS: Final = {
     "vllm-cutlass": ("vllm_cutlass", "VllmCutlass", {}),
 }
 BACKENDS: Final = tuple(_ADAPTERS)
+# Adapters that are no engine's kernel.
+NO_KERNEL: Final = {
+    "reference": "an engine's kernel: reference is plain torch, and shows what a right one passes"
+}
 # Kernels that no adapter covers, each with the reason.
 NOT_COVERED: Final = dict.fromkeys(
     ("dsa", "nsa"), "sparse attention (DSA) is not covered: only dense MLA decode is checked"
@@ -116,46 +99,3 @@ def load_backend(name: str, options: Mapping[str, Any] | None = None) -> Backend
     made = getattr(import_module(f"mlacheck.decode.backends.{module}"), cls)
     backend: Backend = made(**{**fixed, **(options or {})})
     return backend
-
-
-def installed(requirements: Requirements) -> tuple[str, str] | None:
-    """Give the name and version of the first installed distribution that an adapter can use."""
-    for name in requirements.distributions:
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            return name, metadata.version(name)
-    return None
-
-
-def missing(requirements: Requirements, gpu: Gpu | None) -> str | None:
-    """Say what is missing to run an adapter here, with the next step, or None."""
-    if requirements.distributions:
-        found = installed(requirements)
-        if found is None:
-            return f"{' or '.join(requirements.distributions)} is not installed; {requirements.install}"
-        name, version = found
-        if name == requirements.distributions[0] and not _at_least(version, requirements.least_version):
-            older = f"is older than {requirements.least_version}, the oldest adapted"
-            return f"{name} {version} {older}; {requirements.install}"
-    if (requirements.sms or requirements.least_sm) and gpu is None:
-        return "no CUDA GPU is visible here; run the check on the target machine"
-    return None
-
-
-def wrong_gpu(requirements: Requirements, gpu: Gpu | None) -> str | None:
-    """Say which GPU capability a kernel needs, or None; asked before anything of the kernel is loaded."""
-    sm = gpu.sm if gpu else 0
-    if requirements.sms and sm not in requirements.sms:
-        needed = " or ".join(f"SM{one}" for one in requirements.sms)
-    elif sm < requirements.least_sm:
-        needed = f"SM{requirements.least_sm} or newer"
-    else:
-        return None
-    here = f"{gpu.name} has SM{sm}" if gpu else "there is no GPU here"
-    return f"the kernel needs {needed}, {here}; run the check on such a GPU or choose a backend for this one"
-
-
-def _at_least(version: str, least: str | None) -> bool:
-    try:
-        return least is None or Version(version) >= Version(least)
-    except InvalidVersion:
-        return True

@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, Final
 
 import torch
 
-from mlacheck.decode.backend import wrong_gpu
 from mlacheck.decode.binding import misfit
 from mlacheck.decode.cause import DownloadError, cause_of, context_lost
 from mlacheck.decode.contract import A2A, AG_RS, GRAPH, TIME, row_names
 from mlacheck.decode.graphs.recorder import CudaRecorder
 from mlacheck.decode.graphs.trial import measure_replays, replay_seconds
 from mlacheck.decode.limits import limit_for
+from mlacheck.decode.requirements import wrong_gpu
 from mlacheck.decode.row import FAILS, NOT_RUN, PASSES, UNSUPPORTED, WRONG, Row
 from mlacheck.decode.trial import Measured, Setting, TeamLostError, draw_inputs, draw_shard, measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from mlacheck.decode.backend import Backend, Gpu
+    from mlacheck.decode.backend import Backend
     from mlacheck.decode.convention import Convention
     from mlacheck.decode.problem import DecodeProblem
+    from mlacheck.decode.requirements import Gpu
     from mlacheck.decode.trial import Team
 
 # A base that fits must fit this much better than the other one.

@@ -18,8 +18,8 @@ from mlacheck.decode.row import FAILS, NOT_RUN, Row
 if TYPE_CHECKING:
     import torch
 
-    from mlacheck.decode.backend import Gpu
     from mlacheck.decode.problem import DecodeProblem
+    from mlacheck.decode.requirements import Gpu
 
 NO_TORCH = "torch is not installed; pip install 'mlacheck[gpu]'"
 
@@ -71,13 +71,14 @@ def main() -> int:
 
 
 def _serve(request: dict[str, Any], events: Events) -> None:
-    from mlacheck.decode.backend import installed, load_backend, missing
+    from mlacheck.decode.backend import load_backend
     from mlacheck.decode.cause import forbid_downloads
     from mlacheck.decode.check import Contract, LostError
     from mlacheck.decode.contract import row_names
     from mlacheck.decode.convention import Convention
     from mlacheck.decode.environment import environment
     from mlacheck.decode.problem import DecodeProblem
+    from mlacheck.decode.requirements import installed, missing, wrong_target
 
     problem = DecodeProblem.from_dict(request["problem"])
     convention = Convention(**request.get("convention", {}))
@@ -96,10 +97,7 @@ def _serve(request: dict[str, Any], events: Events) -> None:
         environment=environment(),
     )
     target = request.get("target_sm")
-    reason = None
-    if target and (gpu is None or gpu.sm != target):
-        here = f"{gpu.name}, SM{gpu.sm}" if gpu else "no GPU"
-        reason = f"the target has SM{target}, this machine has {here}; run the check on the target machine"
+    reason = wrong_target(target, gpu) if target else None
     reason = reason or missing(backend.requirements, gpu) or _too_large(problem, device)
     team, alone_because = None, request.get("alone_because")
     if ranks:
@@ -140,7 +138,7 @@ def _device(wanted: str, place: int) -> tuple[torch.device, Gpu | None]:
     """Give this process's device; `place` is its number among those that share this machine."""
     import torch
 
-    from mlacheck.decode.backend import Gpu
+    from mlacheck.decode.requirements import Gpu
 
     name = ("cuda" if torch.cuda.is_available() else "cpu") if wanted == "auto" else wanted
     if name != "cuda" or not torch.cuda.is_available():

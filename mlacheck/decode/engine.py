@@ -44,6 +44,11 @@ def knows(engine: str, version: str | None, backend: str) -> bool:
     return any(_holds(row, version) for row in _load(engine)["backends"].get(backend, ()))
 
 
+def backends_of(engine: str) -> tuple[str, ...]:
+    """Name the backends of which anything is recorded."""
+    return tuple(_load(engine)["backends"])
+
+
 def handling(engine: str, version: str | None, backend: str, sizes: Mapping[str, Any]) -> Handling | None:
     """Find the row of a backend for an engine version and these sizes; None where nothing is recorded."""
     for row in _load(engine)["backends"].get(backend, ()):

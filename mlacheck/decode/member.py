@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import torch
 import torch.distributed as dist
 
-from mlacheck.decode.backend import installed
+from mlacheck.decode.requirements import installed
 from mlacheck.decode.roster import Member, choose, unlike
 from mlacheck.decode.row import FAILS, Row
 from mlacheck.decode.team import Team

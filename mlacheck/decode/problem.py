@@ -204,6 +204,12 @@ class DecodeProblem:
                 f"attention TP (tp_size / dp_size = {attention_tp}) is not a multiple of dcp_size {dcp_size}"
                 ": choose a dcp_size that divides it"
             )
+        if heads % dcp_size:
+            fit = ", ".join(str(size) for size in range(1, heads) if heads % size == 0)
+            raise ProblemError(
+                f"dcp_size {dcp_size} does not divide num_attention_heads {heads}, as its ranks must: "
+                f"choose one of {fit}"
+            )
         if heads % attention_tp:
             raise ProblemError(
                 f"num_attention_heads {heads} is not a multiple of the attention TP size {attention_tp}: "

@@ -7,12 +7,13 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from mlacheck.decode.backend import BACKENDS, NOT_COVERED
+from mlacheck.decode.backend import BACKENDS, NO_KERNEL, NOT_COVERED
 from mlacheck.decode.contract import row_names
 from mlacheck.decode.convention import Convention
 from mlacheck.decode.conversation import Conversation
 from mlacheck.decode.problem import DecodeProblem, ProblemError
 from mlacheck.decode.ranks import ranks_here
+from mlacheck.decode.requirements import surely_missing
 from mlacheck.decode.row import FAILS, NOT_RUN, DecodeReport, Row
 from mlacheck.frozen import as_dict
 
@@ -65,7 +66,18 @@ def run(
     }
     row_limit = row_limit_s or max(_LEAST_ROW_S, _SLOWER * problem.estimate().seconds)
     began = time.monotonic()
+    # Of several processes each has to tell the others.
+    lacks = surely_missing(backend, target_sm) if ranks is None else None
+    if lacks is not None:
+        return DecodeReport(
+            (Row("runs", NOT_RUN, detail=lacks),),
+            backend,
+            problem=problem.to_dict(),
+            convention=convention.to_dict(),
+            description=problem.describe(),
+        )
     rows, about = _converse(problem, request, command, (time_limit_s, row_limit), on_progress or _quiet)
+    told = (NO_KERNEL[backend],) if backend in NO_KERNEL else ()
     return DecodeReport(
         rows=tuple(rows),
         backend=backend,
@@ -78,7 +90,7 @@ def run(
         environment=about.get("environment", {}),
         description=problem.describe(),
         seconds=time.monotonic() - began,
-        boundary=(*about.get("boundary", (SIMULATED,)), *BOUNDARY, *problem.notes),
+        boundary=(*told, *about.get("boundary", (SIMULATED,)), *BOUNDARY, *problem.notes),
     )
 
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
+from mlacheck.decode.backend import NO_KERNEL
 from mlacheck.decode.evidence import SCHEMA, problem_sha256
 
 if TYPE_CHECKING:
@@ -77,14 +78,15 @@ class DecodeReport:
     @property
     def outcome(self) -> str:
         """Say what the check found of the kernel, and of nothing else."""
+        what = self.backend if self.backend in NO_KERNEL else "kernel"
         if any(row.state == WRONG for row in self.rows):
-            return f"kernel wrong: {_names(self.rows, WRONG)}"
+            return f"{what} wrong: {_names(self.rows, WRONG)}"
         if self.bad:
-            return f"kernel fails: {_names(self.rows, FAILS, UNSUPPORTED)}"
+            return f"{what} fails: {_names(self.rows, FAILS, UNSUPPORTED)}"
         if not self.rows or not any(row.state == PASSES for row in self.rows):
             return f"not run: {self.rows[0].detail if self.rows else 'no row'}"
         rest = _names(self.rows, NOT_RUN)
-        return "kernel verified" + (f", without {rest}" if rest else "")
+        return f"{what} verified" + (f", without {rest}" if rest else "")
 
     @property
     def evidence(self) -> dict[str, Any]:

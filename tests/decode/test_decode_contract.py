@@ -13,12 +13,13 @@ torch = pytest.importorskip("torch", reason="torch is not installed: the decode 
 import planted_faults as faults  # noqa: E402
 
 from mlacheck.decode import decode_check, trial  # noqa: E402
-from mlacheck.decode.backend import Gpu, Requirements, load_backend, missing, wrong_gpu  # noqa: E402
+from mlacheck.decode.backend import load_backend  # noqa: E402
 from mlacheck.decode.backends.plain import Plain  # noqa: E402
 from mlacheck.decode.check import Contract  # noqa: E402
 from mlacheck.decode.contract import GRAPH, TIME, row_names  # noqa: E402
 from mlacheck.decode.convention import Convention  # noqa: E402
 from mlacheck.decode.problem import DecodeProblem  # noqa: E402
+from mlacheck.decode.requirements import Gpu, Requirements, missing, wrong_gpu  # noqa: E402
 
 torch.set_num_threads(1)  # small matrices, and other processes share the cores
 CPU = torch.device("cpu")

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from mlacheck.decode.backend import Call, Decoded, Gpu, Requirements, Traits
+from mlacheck.decode.backend import Call, Decoded, Traits
+from mlacheck.decode.requirements import REQUIREMENTS, Gpu
 
 if TYPE_CHECKING:
     from mlacheck.decode.pages import Shard
@@ -19,9 +20,7 @@ class Fa3:
     """Asks for the LSE, which the kernel has although SGLang does not ask for it under MLA."""
 
     name = "fa3"
-    requirements = Requirements(
-        ("sglang-kernel", "sgl-kernel"), sms=(90,), install="install the engine's sglang-kernel"
-    )
+    requirements = REQUIREMENTS[name]
     traits = Traits(lse_base="e", fp8_queries=True)
     builds = ""
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from mlacheck.decode.backend import Call, Decoded, Gpu, Requirements, Traits
+from mlacheck.decode.backend import Call, Decoded, Traits
 from mlacheck.decode.layout import pages_for
+from mlacheck.decode.requirements import REQUIREMENTS, Gpu
 
 if TYPE_CHECKING:
     from mlacheck.decode.pages import Shard
@@ -20,7 +21,7 @@ _WORKSPACE: Final = 128 * 2**20
 class FlashInfer:
     """One variant of the wrapper."""
 
-    requirements = Requirements(("flashinfer-python",), least_version="0.6.0", least_sm=80)
+    requirements = REQUIREMENTS["flashinfer"]
     traits = Traits(lse_base="2", scales="separate")
     builds = "the first call compiles the kernel, which takes 20 s or more"
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from mlacheck.decode.backend import Call, Decoded, Gpu, Requirements, Traits, installed
+from mlacheck.decode.backend import Call, Decoded, Traits
+from mlacheck.decode.requirements import REQUIREMENTS, Gpu, installed
 
 if TYPE_CHECKING:
     from mlacheck.decode.pages import Shard
@@ -33,12 +34,7 @@ class FlashMla:
     """Calls the kernel with the schedule tensors that the engine computes for each step."""
 
     name = "flashmla"
-    requirements = Requirements(
-        ("sgl-flash-mla", "sglang-kernel", "sgl-kernel"),
-        least_version="1.0.0",
-        sms=(90,),
-        install="pip install sgl-flash-mla",
-    )
+    requirements = REQUIREMENTS[name]
     traits = Traits(lse_base="e", fp8_queries=True, scales="one")
     builds = ""
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from mlacheck.decode.backend import Call, Decoded, Gpu, Requirements, Traits
+from mlacheck.decode.backend import Call, Decoded, Traits
 from mlacheck.decode.layout import local_bound, pages_for
+from mlacheck.decode.requirements import REQUIREMENTS, Gpu
 
 if TYPE_CHECKING:
     from mlacheck.decode.pages import Shard
@@ -18,7 +19,7 @@ class Plain:
     """Gathers pages and computes one softmax per request, then rounds the output as a kernel would."""
 
     name = "reference"
-    requirements = Requirements()
+    requirements = REQUIREMENTS[name]
     traits = Traits(lse_base="e", cyclic=True, scales="separate")
     builds = ""
 

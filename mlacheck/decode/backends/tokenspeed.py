@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from mlacheck.decode.backend import Call, Decoded, Gpu, Requirements, Traits
+from mlacheck.decode.backend import Call, Decoded, Traits
+from mlacheck.decode.requirements import REQUIREMENTS, Gpu
 
 if TYPE_CHECKING:
     from mlacheck.decode.pages import Shard
@@ -24,9 +25,7 @@ class TokenSpeedMla:
     """
 
     name = "tokenspeed_mla"
-    requirements = Requirements(
-        ("tokenspeed-mla",), least_version="0.1.8", sms=(100, 103), install="pip install tokenspeed-mla"
-    )
+    requirements = REQUIREMENTS[name]
     builds = "the first call compiles the kernel, which takes 20 s or more"
 
     def __init__(self, *, lse: bool = True, pdl: bool = True, runs: bool = False) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from mlacheck.decode.backend import Call, Decoded, Gpu, Requirements, Traits
+from mlacheck.decode.backend import Call, Decoded, Traits
+from mlacheck.decode.requirements import REQUIREMENTS, Gpu
 
 if TYPE_CHECKING:
     from mlacheck.decode.pages import Shard
@@ -27,7 +28,7 @@ class Triton:
     """Passes what SGLang's `triton` passes for MLA: one KV head, pages of one token."""
 
     name = "triton"
-    requirements = Requirements(("sglang",), least_sm=70, install="pip install sglang")
+    requirements = REQUIREMENTS[name]
     traits = Traits(lse_base=None)
     builds = "the first call compiles the kernel, which takes some seconds"
 

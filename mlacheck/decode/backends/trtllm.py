@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from mlacheck.decode.backend import Call, Decoded, Gpu, Requirements, Traits
+from mlacheck.decode.backend import Call, Decoded, Traits
+from mlacheck.decode.requirements import REQUIREMENTS, Gpu
 
 if TYPE_CHECKING:
     from mlacheck.decode.pages import Shard
@@ -27,7 +28,7 @@ class TrtllmMla:
     """
 
     name = "trtllm_mla"
-    requirements = Requirements(("flashinfer-python",), least_version="0.6.15", sms=(100, 103))
+    requirements = REQUIREMENTS[name]
     builds = "the first call loads a prebuilt kernel, which FlashInfer downloads where it is not cached"
 
     def __init__(self, *, lse: bool = True) -> None:
@@ -120,7 +121,7 @@ class CuteDslMla(TrtllmMla):
     """
 
     name = "cutedsl_mla"
-    requirements = Requirements(("flashinfer-python",), least_version="0.6.13", sms=(100, 103))
+    requirements = REQUIREMENTS[name]
     builds = "the first call compiles the kernel, which takes 20 s or more"
 
     def __init__(self, *, dcp: bool = True) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from mlacheck.decode.backend import Call, Decoded, Gpu, Requirements, Traits
+from mlacheck.decode.backend import Call, Decoded, Traits
+from mlacheck.decode.requirements import REQUIREMENTS, Gpu
 
 if TYPE_CHECKING:
     from mlacheck.decode.pages import Shard
@@ -23,7 +24,7 @@ class VllmCutlass:
     """Calls what vLLM's `CUTLASS_MLA` calls, one query token a request."""
 
     name = "vllm-cutlass"
-    requirements = Requirements(("vllm",), least_version="0.18.1", sms=(100, 103), install="pip install vllm")
+    requirements = REQUIREMENTS[name]
     traits = Traits(lse_base="e", fp8_queries=True)
     builds = ""
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from mlacheck.decode.backend import Call, Decoded, Gpu, Requirements, Traits
+from mlacheck.decode.backend import Call, Decoded, Traits
+from mlacheck.decode.requirements import REQUIREMENTS, Gpu
 
 if TYPE_CHECKING:
     from mlacheck.decode.pages import Shard
@@ -20,7 +21,7 @@ class VllmFa3:
     """Hands the kernel the ranks and the global lengths, which it knows as single tokens in turn."""
 
     name = "vllm-fa3"
-    requirements = Requirements(("vllm",), least_version="0.18.1", sms=(90,), install="pip install vllm")
+    requirements = REQUIREMENTS[name]
     traits = Traits(lse_base="e", cyclic=True)
     builds = ""
 

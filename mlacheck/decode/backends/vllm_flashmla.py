@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from mlacheck.decode.backend import Call, Decoded, Gpu, Requirements, Traits
+from mlacheck.decode.backend import Call, Decoded, Traits
 from mlacheck.decode.backends.flashmla import misfit
+from mlacheck.decode.requirements import REQUIREMENTS, Gpu
 
 if TYPE_CHECKING:
     from mlacheck.decode.pages import Shard
@@ -22,7 +23,7 @@ class VllmFlashMla:
     """Calls what vLLM's `FLASHMLA` calls."""
 
     name = "vllm-flashmla"
-    requirements = Requirements(("vllm",), least_version="0.18.1", sms=(90,), install="pip install vllm")
+    requirements = REQUIREMENTS[name]
     traits = Traits(lse_base="e", fp8_queries=True, scales="one")
     builds = ""
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from mlacheck.decode.backend import Call, Decoded, Gpu, Requirements, Traits
+from mlacheck.decode.backend import Call, Decoded, Traits
+from mlacheck.decode.requirements import REQUIREMENTS, Gpu
 
 if TYPE_CHECKING:
     from mlacheck.decode.pages import Shard
@@ -25,7 +26,7 @@ class VllmTriton:
     """
 
     name = "vllm-triton"
-    requirements = Requirements(("vllm",), least_version="0.18.1", least_sm=80, install="pip install vllm")
+    requirements = REQUIREMENTS[name]
     traits = Traits(lse_base="e", scales="one", lse_bits=16)
     builds = "the first call compiles the kernel, which takes some seconds"
 

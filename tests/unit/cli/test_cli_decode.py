@@ -37,9 +37,39 @@ def test_an_unknown_model_is_bad_usage():
     assert "error: " in result.stderr
 
 
-def test_a_backend_that_is_not_here_could_not_run():
-    result = run(*SMALL, "--backend", "no-such-backend", "--device", "cpu")
-    assert result.exit_code == 4, result.output
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--backend", "flashinfr"), "Did you mean flashinfer?"),
+        (("--backend", "abacus"), "reference, flashinfer, flashinfer-fa2"),
+        (("--backend", "abacus"), "--engine E takes the engine's own names"),
+        (("--engine", "vllm", "--backend", "flashmla"), "Did you mean FLASHMLA?"),
+        (("--engine", "sglang", "--backend", "abacus"), "sglang's backends that are known here"),
+    ],
+)
+def test_an_unknown_backend_is_bad_usage_with_the_names_that_there_are(arguments, words):
+    result = run(*SMALL, *arguments)
+    assert result.exit_code == 2, result.output
+    assert words in " ".join(result.stderr.split())
+
+
+def test_what_is_missing_is_told_without_importing_torch(monkeypatch):
+    from mlacheck.decode import process
+
+    def never(*_):
+        raise AssertionError
+
+    monkeypatch.setattr(process, "_converse", never)
+    result = run(*SMALL, "--engine", "vllm", "--backend", "FLASHMLA")
+    assert result.exit_code == 4
+    assert "vllm 0.33.0, FLASHMLA: vllm-flashmla\n" in result.stdout
+    assert "vllm is not installed; pip install vllm" in result.stdout
+
+
+def test_the_reference_is_said_to_be_no_kernel():
+    result = run(*SMALL, "--device", "cpu")
+    assert result.stdout.startswith("reference verified")
+    assert "an engine's kernel: reference is plain torch" in result.stdout
 
 
 def test_a_decode_check_of_a_refused_line_says_that_there_is_none():
@@ -62,13 +92,14 @@ def test_a_decode_check_of_a_refused_line_says_that_there_is_none():
     ("arguments", "words"),
     [
         (("--backend", "dsa", "--dcp-size", "2"), "sparse attention (DSA) is not covered"),
-        (("--backend", "abacus"), "adapters exist for reference, flashinfer"),
         (("--backend", "flashmla", "--page-size", "64"), "not installed; pip install sgl-flash-mla"),
         (
             ("--backend", "flashinfer", "--dcp-size", "3", "--tp-size", "8"),
             "choose a dcp_size that divides it",
         ),
         (("--tp-size", "7"), "choose a tp_size that divides it"),
+        (("--dcp-size", "3"), "dcp_size 3 does not divide num_attention_heads 128, as its ranks must"),
+        (("--dcp-size", "3"), "choose one of 1, 2, 4, 8, 16, 32, 64"),
         (("--kv-cache-dtype", "nvfp4"), "known are"),
     ],
 )
@@ -173,7 +204,7 @@ def test_a_backend_by_its_name_in_an_engine():
     assert "DCP 8 in runs of 16 tokens" in result.stdout
     # Without a version, the newest that is recorded; an adapter's name is none of the engine's.
     assert "vllm-flashmla" in run(*sizes, "--engine", "vllm", "--backend", "FLASHMLA").stdout
-    assert "no adapter for vllm's flashmla" in run(*sizes, "--engine", "vllm", "--backend", "flashmla").stdout
+    assert run(*sizes, "--engine", "vllm", "--backend", "flashmla").exit_code == 2
     result = run(*sizes, "--engine", "vllm", "--backend", "FLASHMLA", "--lse-base", "2")
     assert result.exit_code == 2
     result = run(*sizes, "--engine", "vllm", "--backend", "FLASHMLA", "--gpu", "h20000")
