@@ -146,10 +146,12 @@ class Maker:
             {"groups": self.groups, "line": self.changed_line, "sweep": self.swept}[mode](given, model)
         if rng.random() < 0.06:
             self.mistype(given)
+        if rng.random() < 0.04 and self.drawn.get("strangers"):
+            given["stranger"] = shlex.split(rng.choice(self.drawn["strangers"]))
         args = [word for words in given.values() for word in words]
         args = [re.sub("@DRAFT", lambda _: f"@{self.draft(model)}", word) for word in args]
         env = {}
-        if rng.random() < 0.1:
+        while rng.random() < 0.18:
             name = rng.choice(sorted(self.drawn["environment"]))
             env[name] = rng.choice(self.drawn["environment"][name])
         name = f"{self.version}-s{self.seed}-{number:04}"
@@ -286,6 +288,8 @@ class Maker:
             return rng.choice((*_ODD_INTS, "x", "1.5"))
         if odd and option["choices"]:
             return str(rng.choice(option["choices"]))[:-1]
+        if odd and dest != "speculative_draft_model_path":
+            return ""
         if dest == "speculative_draft_model_path":
             return "@DRAFT"
         if dest in self.values:
