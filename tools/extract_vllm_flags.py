@@ -83,6 +83,8 @@ PLAIN: Final = (
 )
 # Options whose values are read after the parser took them: by their action, or by the config they are for.
 READ_LATER: Final = {"lora_modules": "lora_module", "hf_overrides": "overrides"}
+# Bounds of a field: pydantic's marks, and JSON Schema's names.
+BOUNDS: Final = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 # Functions without a name, by the flag they convert.
 NAMELESS: Final = {
     "--moe-backend": "snake",
@@ -136,8 +138,19 @@ def describe_config(cls: type[Any]) -> dict[str, Any]:
             schema = TypeAdapter(cast("Any", field.type)).json_schema()
         except Exception:  # noqa: BLE001 - a type without a schema is just not described
             schema = {}
-        described[field.name] = _brief(schema)
+        described[field.name] = {**_brief(schema), **_bounds(cls, field.name)}
     return shown
+
+
+def _bounds(cls: type[Any], name: str) -> dict[str, Any]:
+    """Give the bounds that a class sets for a field beside its type."""
+    field = getattr(cls, "__pydantic_fields__", {}).get(name)
+    found: dict[str, Any] = {}
+    for one in getattr(field, "metadata", ()):
+        for mark, bound in BOUNDS.items():
+            if getattr(one, mark, None) is not None:
+                found[bound] = getattr(one, mark)
+    return found
 
 
 def _enum_members(hint: Any) -> dict[str, Enum] | None:
@@ -176,7 +189,7 @@ def _brief(schema: dict[str, Any]) -> dict[str, Any]:
         kind = one.get("type")
         if isinstance(kind, str):
             kinds.append(kind)
-        for bound in ("minimum", "exclusiveMinimum", "maximum"):
+        for bound in BOUNDS.values():
             if bound in one:
                 brief[bound] = one[bound]
     if kinds.count("string") > 1:

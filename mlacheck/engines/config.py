@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from typing import TYPE_CHECKING, Any, Final
 
 from mlacheck.engines.conversion import ConversionError
@@ -18,6 +19,12 @@ _KINDS: Final[dict[str, tuple[type, ...]]] = {
     "array": (list,),
     "object": (dict,),
     "null": (type(None),),
+}
+_BOUNDS: Final[dict[str, tuple[str, Callable[[float, float], bool]]]] = {
+    "minimum": ("greater than or equal to", operator.ge),
+    "exclusiveMinimum": ("greater than", operator.gt),
+    "maximum": ("less than or equal to", operator.le),
+    "exclusiveMaximum": ("less than", operator.lt),
 }
 _TRUE: Final = frozenset({"1", "on", "t", "true", "y", "yes"})
 _FALSE: Final = frozenset({"0", "off", "f", "false", "n", "no"})
@@ -75,7 +82,23 @@ def _value(name: str, fields: Mapping[str, Mapping[str, Any]], key: str, value: 
     if kinds and (not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds)):
         wanted = " or ".join(one for one in field["type"] if one != "null")
         raise ConversionError(f"{key} is no {wanted}: {value!r}", "config-type", name=name, key=key)
+    _bounded(name, key, field, value)
     return value
+
+
+def _bounded(name: str, key: str, field: Mapping[str, Any], value: object) -> None:
+    """Refuse a number outside its field's bounds."""
+    for bound, (words, holds) in _BOUNDS.items():
+        limit = field.get(bound)
+        if limit is not None and isinstance(value, int | float) and not holds(value, limit):
+            raise ConversionError(
+                f"{key} is {words} {limit}, not {value!r}",
+                "config-bound",
+                name=name,
+                key=key,
+                words=words,
+                limit=limit,
+            )
 
 
 def _coerce(kinds: tuple[str, ...], value: object) -> object:

@@ -70,6 +70,9 @@ def test_a_key_without_a_value_is_a_problem():
         ("-ac [1]", "not a JSON object"),
         ("-ac.use_non_causal maybe", "is no boolean"),
         ("--speculative-config.method mtpp", "no choice 'mtpp'"),
+        ("--eplb-config.window_size 0", "greater than 0, not 0"),
+        ("--profiler-config.active_iterations 0", "greater than or equal to 1, not 0"),
+        ("-ac.tokenspeed_mla_min_split_kv 257", "less than or equal to 256, not 257"),
     ],
 )
 def test_a_config_is_checked_by_its_class(line, said):
@@ -85,6 +88,7 @@ def test_a_config_is_checked_by_its_class(line, said):
         ("-ac.use_non_causal yes", "use_non_causal", True),
         ('-ac {"flex_attn_block_m":"16"}', "flex_attn_block_m", 16),
         ('-ac {"backend":7}', "backend", 7),
+        ("-ac.tokenspeed_mla_min_split_kv 256", "tokenspeed_mla_min_split_kv", 256),
     ],
 )
 def test_values_are_read_as_the_class_reads_them(line, dest, value):
