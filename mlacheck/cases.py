@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mlacheck.frozen import frozen, replace
-from mlacheck.launch.command import LaunchCommand, Word
+from mlacheck.launch.command import LaunchCommand, Source, Word
 from mlacheck.probes.engine import ENGINES
 from mlacheck.probes.target import TargetFlags
 from mlacheck.probes.version import parse_version
@@ -78,7 +78,7 @@ class Cases:
         command = _command(case)
         if isinstance(command, str):
             return CaseProblem(number, command, case.get("id"))
-        report = self.report(case, command)
+        report = self.report(case, replace(command, source=Source(line=number)))
         # A target that nobody knows is a mistake in the case, not a line that is hard to judge.
         bad = next((one for one in report.problems if one.kind in _TARGET), None)
         return report if bad is None else CaseProblem(number, f"{bad.message}; {bad.hint}", case.get("id"))

@@ -10,9 +10,10 @@ from mlacheck.frozen import frozen
 from mlacheck.ruleset.load import load_program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from mlacheck.engines import Option
+    from mlacheck.evaluation import Evaluation, Outcome
     from mlacheck.finding import Finding, Report
     from mlacheck.launch.command import LaunchCommand
 
@@ -25,6 +26,7 @@ class Changed:
     old: object
     new: object
     why: str = ""
+    dest: str = ""
 
 
 @frozen
@@ -56,8 +58,13 @@ class Comparison:
         )
 
 
-def compare(command: LaunchCommand, old: Report, new: Report) -> Comparison:
-    """Compare the reports of one command, and what the two versions make of its flags."""
+def compare(
+    command: LaunchCommand, old: Report, new: Report, evaluations: Sequence[Evaluation]
+) -> Comparison:
+    """Compare the reports of one command, and what the two versions make of its flags.
+
+    `evaluations` are the new version's, by which a default is told to matter for this line.
+    """
     before, after = {one.id for one in old.findings}, {one.id for one in new.findings}
     versions = str(old.engine_version), str(new.engine_version)
     grammars = [Grammar.load(command.engine, one) for one in versions]
@@ -68,7 +75,7 @@ def compare(command: LaunchCommand, old: Report, new: Report) -> Comparison:
         tuple(one for one in new.findings if one.id not in before),
         tuple(_values(old, new)),
         tuple(_flags(command, *grammars)),
-        tuple(_defaults(command, *grammars)),
+        tuple(one for one in _defaults(command, *grammars) if _matters(one, evaluations)),
     )
 
 
@@ -112,10 +119,22 @@ def _takes(option: Option) -> str:
     return {"switch": "no value", "value": "one value", "multi": "several values"}[option.kind]
 
 
+def _matters(default: Changed, evaluations: Sequence[Evaluation]) -> bool:
+    """Tell whether the rules would say or resolve anything else with the earlier default."""
+
+    def seen(evaluation: Evaluation, outcome: Outcome) -> tuple[object, ...]:
+        values = (outcome.run.value(name, outcome.facts) for name in evaluation.compiled.program.resolved)
+        return outcome.fired, *values
+
+    return any(
+        seen(one, one.outcome()) != seen(one, one.outcome({default.dest: default.old})) for one in evaluations
+    )
+
+
 def _defaults(command: LaunchCommand, old: Grammar, new: Grammar) -> Iterator[Changed]:
     """Yield defaults that the line relies on and that rules read."""
     given = old.parse(command.argv, command.unknown).given
     reads = load_program(new.engine, new.version).program.reads
     for name, value in new.defaults.items():
         if name in old.defaults and name not in given and name in reads and old.defaults[name] != value:
-            yield Changed(new.options[name].flag, old.defaults[name], value)
+            yield Changed(new.options[name].flag, old.defaults[name], value, dest=name)

@@ -7,6 +7,7 @@ ones are remedied: a finding that would vanish with the first fix is not reporte
 from __future__ import annotations
 
 import ast
+import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -155,6 +156,10 @@ class Evaluation:
             return self.compiled.program.steps[step].arms[arm].title
         # All facts of one model come from one place.
         return origins.get(source) or origins.get(f"{source.partition('.')[0]}.", "default")
+
+    def then(self, hit: Hit, outcome: Outcome) -> Outcome:
+        """Give the outcome as it was when a rule fired: later rules may have set what it reads."""
+        return Outcome(dict(hit.facts), dataclasses.replace(outcome.run, setters=dict(hit.setters)))
 
     def chosen(self, hit: Hit, outcome: Outcome) -> Iterator[str]:
         """Name the facts that a hit reads, and those behind derived ones whose value a rule chose."""

@@ -19,12 +19,13 @@ from mlacheck.ruleset.build import in_range
 from mlacheck.ruleset.schema import FindRule, SetRule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from mlacheck.builtin import Builtin
     from mlacheck.ruleset.files import RuleSet
     from mlacheck.ruleset.schema import SourceReference, TestRow
 
+_SHORTEST: Final = 3  # of a part of a name that says which ones are meant
 _WHEN: Final = {
     "first-decode": "the engine starts, then fails at graph capture or the first decode",
     "silent": "the engine starts, decodes wrongly and says nothing",
@@ -68,16 +69,29 @@ class UnknownRule(Exception):  # noqa: N818 - what it says
     """No rule has this id or slug."""
 
 
-def explain(ruleset: RuleSet, name: str) -> Explanation:
+def explain(rulesets: Iterable[RuleSet], name: str) -> Explanation:
     """Explain one rule, by id or slug. Raises `UnknownRule` with the closest names."""
-    every = {key: one for one in explanations(ruleset) for key in (one.id.lower(), one.slug)}
-    found = every.get(name.lower())
-    if found is not None:
-        return found
-    close = difflib.get_close_matches(name.lower(), every, n=3)
-    names = [one.upper() if one == every[one].id.lower() else one for one in close]
-    hint = f"did you mean {' or '.join(names)}?" if close else "`mlacheck rules list` names them all"
+    every: dict[str, Explanation] = {}
+    asked = name.lower().replace("_", "-")
+    for ruleset in rulesets:
+        for one in explanations(ruleset):
+            every.setdefault(one.id.lower(), one)
+            every.setdefault(one.slug, one)
+        if asked in every:
+            return every[asked]
+    close = [every[one] for one in nearest(asked, every)]
+    names = " or ".join(dict.fromkeys(f"{one.id} {one.slug}" for one in close))
+    hint = f"did you mean {names}?" if close else "`mlacheck rules list` names them all"
     raise UnknownRule(f"no rule {name!r}; {hint}")
+
+
+def nearest(name: str, names: Collection[str]) -> list[str]:
+    """Give the names that hold all parts of one that is none, else those that are spelt like it."""
+    parts = [part for part in name.split("-") if part]
+    holding = [one for one in names if parts and all(part in one for part in parts)]
+    if holding and len(name) > _SHORTEST:
+        return sorted(holding, key=lambda one: (len(one), one))[:3]
+    return difflib.get_close_matches(name, names, n=3)
 
 
 def explanations(ruleset: RuleSet) -> Iterator[Explanation]:

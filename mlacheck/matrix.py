@@ -71,7 +71,8 @@ class Matrix:
     """All combinations on one target."""
 
     engine: str
-    version: str
+    version: str  # whose rules judge
+    named: str  # that version, and the one that was asked about where it is another
     target: Mapping[str, object]
     assumptions: tuple[str, ...]
     rows: Axis
@@ -170,7 +171,9 @@ def build(session: Session, base: LaunchCommand, rows: Axis, columns: tuple[Axis
             cells.append(_cell(row, column, command, report))
     target = {**checker.summary, "model": report.target.get("model") if report else None}
     assumptions = report.assumptions if report else ()
-    return Matrix(base.engine, checker.version, target, assumptions, rows, columns, tuple(cells))
+    asked = checker.target.engine_version
+    named = checker.version if asked in {None, checker.version} else f"{asked}, judged as {checker.version}"
+    return Matrix(base.engine, checker.version, named, target, assumptions, rows, columns, tuple(cells))
 
 
 def _words(grammar: Grammar, axis: Axis, value: str) -> list[Word]:

@@ -29,9 +29,10 @@ from mlacheck.refusal import refusal_findings
 from mlacheck.ruleset.machine import show
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from mlacheck.engines import ArgumentProblem
+    from mlacheck.evaluation import Outcome
     from mlacheck.launch.command import LaunchCommand
     from mlacheck.line import Models
     from mlacheck.probes.model import ModelConfig
@@ -214,10 +215,11 @@ class _Check:
         step = world.evaluation.step(hit)
         because = []
         location = None
+        then = world.evaluation.then(hit, world.outcome)
         for name, value in hit.values:
             if not is_known(value):
                 continue
-            because.append(f"{name} = {show(value)} ({world.origin(name, self.line)})")
+            because.append(f"{name} = {show(value)} ({world.origin(name, self.line, then)})")
             if location is None and name in self.line.arguments.given:
                 location = self.line.location(self.line.arguments.given[name].index)
         return Finding(
@@ -230,7 +232,7 @@ class _Check:
             location=location,
             engine_stops_here=hit is world.stop,
             engine_message=step.engine_says[0] if step.engine_says else None,
-            remedies=self._remedies(world, hit) if step.level == "error" else (),
+            remedies=self._remedies(world, hit) if step.level == "error" else self._hints(world, hit),
             source=step.source or None,
             evidence=step.evidence,
             confirm=step.confirm or None,
@@ -239,23 +241,41 @@ class _Check:
         )
 
     def _remedies(self, world: _World, hit: Hit) -> tuple[Remedy, ...]:
-        remedies = list(self._corrected())
+        remedies = [*self._corrected(), *self._other_ways(world, hit)]
+        if not remedies and self.options.remedies:
+            remedies.append(
+                Remedy("none", "no change of up to three flags that the rules know makes this line pass")
+            )
+        return tuple(remedies)
+
+    def _hints(self, world: _World, hit: Hit) -> tuple[Remedy, ...]:
+        """Give what makes a notice fall silent and costs no new error."""
+        step, evaluation, program = world.evaluation.step(hit), world.evaluation, self.compiled.program
+        if not self.options.remedies or not step.remedies:
+            return ()
+        from mlacheck.remedies.words import words_of_remedy  # only for a notice with a way out
+
+        errors = {one.step for one in evaluation.errors(world.outcome)}
+        hints = []
+        for edits in evaluation.curing_edits(hit, {}):
+            if {one.step for one in evaluation.errors(evaluation.outcome(edits))} <= errors:
+                text = words_of_remedy(program.engine, {"edit": edits}, (program.version,))
+                hints.append(Remedy("edit", text, edits=edits))
+        return (*hints, *self._other_ways(world, hit))
+
+    def _other_ways(self, world: _World, hit: Hit) -> Iterator[Remedy]:
+        """Give the ways out that a rule names and that no flag is."""
         for remedy in world.evaluation.step(hit).remedies:
             if not world.evaluation.applies(remedy, world.outcome.facts):
                 continue
             cost = remedy.get("cost")
             if "upgrade" in remedy:
                 wanted = ", ".join(f"{name} {range_}" for name, range_ in remedy["upgrade"].items())
-                remedies.append(Remedy("upgrade", f"install {wanted}", cost=cost))
+                yield Remedy("upgrade", f"install {wanted}", cost=cost)
             elif "hardware" in remedy:
-                remedies.append(Remedy("hardware", f"run it on {remedy['hardware']}", cost=cost))
+                yield Remedy("hardware", f"run it on {remedy['hardware']}", cost=cost)
             elif "none" in remedy:
-                remedies.append(Remedy("none", str(remedy["none"]), cost=cost))
-        if not remedies and self.options.remedies:
-            remedies.append(
-                Remedy("none", "no change of up to three flags that the rules know makes this line pass")
-            )
-        return tuple(remedies)
+                yield Remedy("none", str(remedy["none"]), cost=cost)
 
     def _corrected(self) -> tuple[Remedy, ...]:
         """Give the corrected lines; each mends every error of this one."""
@@ -330,5 +350,5 @@ class _World:
         names = self.evaluation.compiled.program.resolved
         return {name: self.outcome.run.value(name, self.outcome.facts) for name in names}
 
-    def origin(self, name: str, line: Line) -> str:
-        return self.evaluation.origin(name, self.outcome, line.origins)
+    def origin(self, name: str, line: Line, outcome: Outcome | None = None) -> str:
+        return self.evaluation.origin(name, outcome or self.outcome, line.origins)

@@ -63,7 +63,7 @@ def command(old: str, new: str, text: str | None, words: Sequence[str], format_:
         session = make_session(given, engine_version=version)
         refuse_target(session, launches[0])
         reports.append(session.check(launches[0], result.problems))
-    one = compare(launches[0], *reports)
+    one = compare(launches[0], reports[0], reports[1], session.evaluations(launches[0]))
     if format_ == "json":
         click.echo(json.dumps(to_dict(one), indent=2, default=str))
     else:

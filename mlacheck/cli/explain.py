@@ -29,17 +29,10 @@ def command(name: str, engine: str | None, format_: str) -> None:
     from mlacheck.ruleset.error import RuleError  # same
     from mlacheck.ruleset.load import ruleset  # same
 
-    unknown: UnknownRule | None = None
-    for searched in (engine,) if engine else ENGINES:
-        try:
-            one = explain(ruleset(searched), name)
-            break
-        except UnknownRule as error:
-            unknown = unknown or error
-        except RuleError as error:
-            raise codes.InputError(str(error)) from error
-    else:
-        raise codes.InputError(str(unknown)) from unknown
+    try:
+        one = explain(map(ruleset, (engine,) if engine else ENGINES), name)
+    except (UnknownRule, RuleError) as error:
+        raise codes.InputError(str(error)) from error
     if format_ == "json":
         import json  # same
 

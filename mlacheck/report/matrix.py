@@ -59,7 +59,7 @@ def head(matrix: Matrix) -> str:
     target = matrix.target
     flashinfer = target.get("flashinfer")
     parts = [
-        f"{matrix.engine} {matrix.version}",
+        f"{matrix.engine} {matrix.named}",
         "FlashInfer unknown" if flashinfer is None else f"FlashInfer {flashinfer}",
         f"{target.get('gpu') or 'unknown GPU'}" + (f" (SM{target['sm']})" if target.get("sm") else ""),
         str(target.get("model") or "unknown model"),

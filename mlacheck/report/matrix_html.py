@@ -59,7 +59,7 @@ def html_page(matrices: Sequence[Matrix], made_by: str) -> str:
 def _section(matrix: Matrix, *, named: bool) -> Iterator[str]:
     """Write one matrix: its target, its table and the rules behind it."""
     if named:
-        yield f"<h2>{escape(f'{matrix.engine} {matrix.version}')}</h2>"
+        yield f"<h2>{escape(f'{matrix.engine} {matrix.named}')}</h2>"
     yield f"<p>{escape(head(matrix))}</p>"
     yield from (f"<p>assumed: {escape(one)}</p>" for one in matrix.assumptions)
     yield from _legend(matrix)
@@ -73,7 +73,7 @@ def _section(matrix: Matrix, *, named: bool) -> Iterator[str]:
 def _sides(matrices: Sequence[Matrix]) -> Iterator[str]:
     """Write what each engine makes of the same combination, in a column each."""
     names = [axis.name for axis in matrices[0].columns]
-    heads = [*names, *(f"{one.engine} {one.version}" for one in matrices)]
+    heads = [*names, *(f"{one.engine} {one.named}" for one in matrices)]
     yield "<p>What each engine chooses by itself, and which of the backends that can be named work.</p>"
     yield '<div class="scroll"><table class="sides"><thead><tr>'
     yield "".join(f'<th scope="col">{escape(one)}</th>' for one in heads)

@@ -27,7 +27,7 @@ def side_lines(matrices: Sequence[Matrix], width: int, paint: Callable[[str, str
     rows = combinations(matrices)
     widths = [max(len(row.values[at]) for row in rows) for at in range(len(names))]
     widths = [max(len(name), size) for name, size in zip(names, widths, strict=True)]
-    heads = [f"{one.engine} {one.version}" for one in matrices]
+    heads = [f"{one.engine} {one.named}" for one in matrices]
     cells = [[_cell(side) for side in row.sides] for row in rows]
     sides = [max(len(head), *(len(row[at][1]) for row in cells)) for at, head in enumerate(heads)]
     yield from wrap(_MEANING, width, "", "  ")

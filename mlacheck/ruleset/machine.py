@@ -33,6 +33,9 @@ class Hit:
     step: int
     message: str
     values: tuple[tuple[str, object], ...]
+    # What was known and which rules had set it when this one fired.
+    facts: Mapping[str, object] = field(default_factory=dict)
+    setters: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -52,7 +55,8 @@ class Run:
         """Record that a rule fired."""
         if self.told:
             step = self.program.steps[index]
-            self.hits.append(Hit(index, self._message(step, f), self._values(step, f)))
+            then = (f.copy(), self.setters.copy())
+            self.hits.append(Hit(index, self._message(step, f), self._values(step, f), *then))
         else:
             self.hits.append(Hit(index, "", ()))
 
@@ -98,7 +102,7 @@ class Run:
         self.setters.update(dict.fromkeys(choice.values, (index, choice.arm)))
 
     def _message(self, step: Step, f: dict[str, object]) -> str:
-        return PLACEHOLDER.sub(lambda match: show_fact(match[1], self.value(match[1], f)), step.message)
+        return PLACEHOLDER.sub(lambda match: told(self.value(match[1], f)), step.message)
 
     def _values(self, step: Step, f: dict[str, object]) -> tuple[tuple[str, object], ...]:
         if step.when is None:
@@ -168,9 +172,9 @@ def _choose(step: Step, facts: Mapping[str, object], scope: Scope) -> _Choice | 
     return _Choice(applied[0][0], merged, certain=False)
 
 
-def show_fact(name: str, value: object) -> str:
-    """Write a fact's value; a package that has no version is not there."""
-    return "none" if value is None and name.startswith("version.") else show(value)
+def told(value: object) -> str:
+    """Write a fact's value inside a sentence."""
+    return "none" if value is None else show(value)
 
 
 def show(value: object) -> str:

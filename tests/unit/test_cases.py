@@ -236,3 +236,9 @@ def test_a_config_that_the_parser_lets_through_is_refused_where_it_is_read(words
     [report] = check(row | {"args": given})
     assert [one.id for one in report.findings if one.engine_stops_here] == stops
     assert "MLA004" in [one.id for one in report.findings]
+
+
+def test_each_report_has_the_line_of_its_case():
+    case = '{"id": %d, "engine_version": "0.5.18", "args": %s}\n'
+    lines = [case % (1, "[]"), "\n", case % (2, '"--tp 8"')]
+    assert [(one.id, one.location.line) for one in Cases().check(lines)] == [(1, 1), (2, 3)]

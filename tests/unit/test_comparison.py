@@ -16,8 +16,8 @@ DEEPSEEK = "sglang serve deepseek-ai/DeepSeek-V3 --tp-size 8"
 
 def compared(text, old="0.5.17", new="0.5.23"):
     [command] = parse_text(text).commands
-    reports = [Session(TargetFlags(engine_version=one, gpu="b200")).check(command) for one in (old, new)]
-    return compare(command, *reports)
+    sessions = [Session(TargetFlags(engine_version=one, gpu="b200")) for one in (old, new)]
+    return compare(command, *(one.check(command) for one in sessions), sessions[-1].evaluations(command))
 
 
 def test_a_flag_that_is_gone_names_its_successor():
@@ -42,6 +42,12 @@ def test_findings_and_values_that_change():
     assert changed["decode_backend"] == ("tokenspeed_mla", "cutedsl_mla")
     assert "--dcp-comm-backend" in [value.name for value in one.defaults]
     assert not one.same
+
+
+def test_defaults_that_nothing_of_the_line_depends_on_are_left_out():
+    assert [one.name for one in compared(DEEPSEEK).defaults] == []
+    told = [one.name for one in compared(f"{DEEPSEEK} --dcp-size 8").defaults]
+    assert told == ["--dcp-comm-backend"]
 
 
 def test_the_same_version_changes_nothing():

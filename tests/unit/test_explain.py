@@ -31,8 +31,8 @@ def test_every_rule_that_makes_findings_is_explained(rules, every):
 
 
 def test_an_explanation_has_what_why_versions_lines_and_evidence(rules):
-    one = explain(rules, "trtllm-mla-dcp-speculative")
-    assert one == explain(rules, "mla194")
+    one = explain([rules], "trtllm-mla-dcp-speculative")
+    assert one == explain([rules], "mla194")
     text = "\n".join(text_page(one, 80))
     for part in (
         "MLA194",
@@ -56,10 +56,16 @@ def test_pages_fit_the_terminal(every):
 
 
 def test_an_unknown_name_gives_the_closest(rules):
-    with pytest.raises(UnknownRule, match="did you mean trtllm-mla-dcp-speculative"):
-        explain(rules, "trtllm-mla-dcp-speculativ")
+    with pytest.raises(UnknownRule, match="did you mean MLA194 trtllm-mla-dcp-speculative"):
+        explain([rules], "trtllm-mla-dcp-speculativ")
+    # All parts of the name, wherever they stand; underscores as the engine's own names have them.
+    with pytest.raises(UnknownRule, match="MLA250 dcp-decode-unsupported"):
+        explain([rules], "dcp_decode")
+    with pytest.raises(UnknownRule, match="MLV"):
+        explain([rules, ruleset("vllm")], "MLV00")
+    assert explain([rules], "TRTLLM_MLA_DCP_speculative").id == "MLA194"
     with pytest.raises(UnknownRule, match="rules list"):
-        explain(rules, "zzzzzz")
+        explain([rules], "zzzzzz")
 
 
 def test_markdown_is_escaped(every):
@@ -102,7 +108,7 @@ def test_the_tool_tells_pages_that_are_not_current(tmp_path):
 
 
 def test_an_example_is_a_line_of_its_engine():
-    one = explain(ruleset("vllm"), "MLV041")
+    one = explain([ruleset("vllm")], "MLV041")
     [bad], [good] = one.bad, one.good
     assert bad.command == "vllm serve deepseek-ai/DeepSeek-V3.2 -tp 8 -dcp 2"
     assert bad.target == "vllm 0.33.0, GPU h200"

@@ -287,3 +287,14 @@ def test_the_command_line(tmp_path):
     assert len(data["cells"]) == 4
     assert CliRunner().invoke(cli, [*base, *small, "--html", str(tmp_path / "no" / "m.html")]).exit_code == 2
     assert CliRunner().invoke(cli, [*base, "--args", "echo x"]).exit_code == 2
+
+
+@pytest.mark.parametrize("versions", [["0.5.18.post1"], ["0.5.18.post1", "0.5.23"]])
+def test_a_version_between_recorded_ones_says_which_one_judges(versions, tmp_path):
+    page = tmp_path / "m.html"
+    given = [word for one in versions for word in ("--engine-version", one)]
+    small = ["--dcp", "8", "--speculation", "none", "--backend", "auto", "--kv", "auto", "--html", str(page)]
+    done = CliRunner().invoke(cli, ["matrix", "--model", "deepseek-v3", "--gpu", "h200", *given, *small])
+    assert "sglang 0.5.18.post1, judged as 0.5.18" in done.stdout
+    assert "0.5.23, judged" not in done.stdout
+    assert "sglang 0.5.18.post1, judged as 0.5.18" in page.read_text(encoding="utf-8")

@@ -389,3 +389,20 @@ def test_gpus_and_nodes_given_are_compared_with_the_ranks():
     few = check(f"CUDA_VISIBLE_DEVICES=0,1 {line}")
     assert [finding.id for finding in few.findings] == ["MLA884"]
     assert "given.gpus = 2 (CUDA_VISIBLE_DEVICES)" in few.findings[0].because
+
+
+def test_a_notice_says_what_ends_it_and_what_was_so_when_it_fired():
+    line = "--model-path moonshotai/Kimi-K3 --tp-size 8 --dcp-size 8 --prefill-attention-backend flashinfer"
+    report = check(line, gpu="b200", version="0.5.23")
+    [finding] = [one for one in report.findings if one.id == "MLA296"]
+    assert finding.level == "info"
+    assert [one.text for one in finding.remedies] == ["drop --prefill-attention-backend"]
+    # A later rule sets it to something else.
+    assert "prefill_attention_backend = flashinfer (--prefill-attention-backend)" in finding.because
+    assert report.resolved["prefill_backend"].value == "trtllm_mla"
+    assert check(line, gpu="b200", version="0.5.23", remedies=False).findings[0].remedies == ()
+
+
+def test_a_size_that_is_not_given_is_not_called_unset():
+    [finding] = check(f"{LLAMA} --context-length 0", version="0.5.23").findings
+    assert "--context-length (0), --max-total-tokens (none)" in finding.message

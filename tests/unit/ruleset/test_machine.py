@@ -64,7 +64,7 @@ def test_conditions_are_three_valued(rules, when, facts, expected):
 
 def test_a_message_shows_the_values(rules):
     _, run = rules.run(FIND.format(when="dcp_size > 1"), dcp_size=2)
-    assert run.hits[0].message == "backend unset with dcp 2"
+    assert run.hits[0].message == "backend none with dcp 2"
     assert run.hits[0].values == (("dcp_size", 2),)
 
 
