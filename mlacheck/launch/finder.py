@@ -35,6 +35,8 @@ _TRANSPARENT: Final = frozenset({"nohup", "exec", "setsid", "time", "command", "
 _TELLS: Final = re.compile(
     r"(?:log|print|show|echo|wait|check|assert|warn|info|note|die|fail|usage|notify|kill|stop|cleanup)[_-]"
 )
+# What a JSON value begins with; one that names a model is no command, whatever the model is called.
+_JSON: Final = ('{"', '["', "[{")
 _OPTION: Final = re.compile(r"--?[A-Za-z][A-Za-z-]*=")
 _ENV_VALUES: Final = frozenset({"-u", "--unset", "-C", "--chdir"})
 
@@ -148,6 +150,8 @@ class _Scan:
     def _argument(self) -> Hit | None:
         """Find a whole command in one word, the argument of a program that is not known."""
         for at, word in enumerate(self.words[1:], 1):
+            if word.startswith(_JSON):
+                continue
             if (" " in word or "\n" in word) and any(mark in word for mark in MENTIONS):
                 match = _OPTION.match(word)
                 self._step(at)

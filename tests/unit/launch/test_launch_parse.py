@@ -449,3 +449,9 @@ def test_a_subcommand_that_is_no_server_is_no_mistake(text):
     [problem] = parse_text(text).problems
     assert (problem.kind, problem.level) == ("no-launch-command", "info")
     assert f"`{text.partition(' --')[0]}` starts no server" in problem.message
+
+
+def test_a_json_value_that_names_an_engine_is_no_command():
+    draft = "--model m --speculative-config '{\"model\": \"lmsys/sglang-EAGLE3-x\", \"method\": \"eagle3\"}'"
+    [command] = parse_text(draft, default_engine="vllm").commands
+    assert (command.engine, command.argv[0]) == ("vllm", "--model")
