@@ -452,6 +452,6 @@ def test_a_subcommand_that_is_no_server_is_no_mistake(text):
 
 
 def test_a_json_value_that_names_an_engine_is_no_command():
-    draft = "--model m --speculative-config '{\"model\": \"lmsys/sglang-EAGLE3-x\", \"method\": \"eagle3\"}'"
+    draft = '--model m --speculative-config \'{"model": "lmsys/sglang-EAGLE3-x", "method": "eagle3"}\''
     [command] = parse_text(draft, default_engine="vllm").commands
     assert (command.engine, command.argv[0]) == ("vllm", "--model")
