@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from mlacheck import __version__
+from mlacheck.probes.distribution import DISTRIBUTIONS
 
-# Kernels, what compiles or loads them, and the engines that bring them.
+# Kernels and what compiles or loads them, beside what engines bring.
 _DISTRIBUTIONS: Final = (
     "torch",
     "triton",
@@ -19,16 +20,12 @@ _DISTRIBUTIONS: Final = (
     "flashinfer-cubin",
     "flashinfer-jit-cache",
     "sgl-flash-mla",
-    "sglang-kernel",
-    "sgl-kernel",
     "sgl-deep-gemm",
     "tokenspeed-mla",
     "nvidia-cutlass-dsl",
     "apache-tvm-ffi",
     "nvidia-nccl-cu13",
     "nvidia-nccl-cu12",
-    "sglang",
-    "vllm",
 )
 _DRIVER: Final = Path("/proc/driver/nvidia/version")
 
@@ -36,7 +33,8 @@ _DRIVER: Final = Path("/proc/driver/nvidia/version")
 def environment() -> dict[str, Any]:
     """Describe this process's surroundings as plain values."""
     packages = {"mlacheck": __version__}
-    for name in _DISTRIBUTIONS:
+    engines = (name for names in DISTRIBUTIONS.values() for name in names)
+    for name in dict.fromkeys((*_DISTRIBUTIONS, *engines)):
         with contextlib.suppress(metadata.PackageNotFoundError):
             packages[name] = metadata.version(name)
     today = datetime.now(tz=timezone.utc).date().isoformat()

@@ -10,7 +10,7 @@ from mlacheck.launch.command import Document, LaunchProblem, LaunchResult
 from mlacheck.launch.finder import ASSIGNMENT, Environment
 from mlacheck.launch.frame import Frame, Line
 from mlacheck.launch.piece import Field, Lines, Piece, Pieces, document
-from mlacheck.launch.programs import SERVERS, basename
+from mlacheck.launch.programs import MODULES, POSITIONAL_MODEL, SERVERS, basename
 from mlacheck.launch.quoting import quote
 from mlacheck.launch.reader import Reader
 from mlacheck.probes.engine import ENGINES
@@ -19,8 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MOST_CHARACTERS: Final = 1_000_000
-_FORMS: Final = (
-    "`python -m sglang.launch_server ...`, `sglang serve ...`, `vllm serve ...`, or only the flags"
+_FORMS: Final = ", ".join(
+    [
+        f"`python -m {next(iter(MODULES))} ...`",
+        *(f"`{entry} ...`" for entry in POSITIONAL_MODEL),
+        "or only the flags",
+    ]
 )
 
 

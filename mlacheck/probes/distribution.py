@@ -7,21 +7,21 @@ import re
 import sys
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from mlacheck.data import load_yaml
 from mlacheck.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+_ENGINES: Final = cast("dict[str, dict[str, Any]]", load_yaml("engines.yaml"))
 # By the name that facts use (`version.NAME`); the first distribution that is installed counts.
 DISTRIBUTIONS: Final[Mapping[str, tuple[str, ...]]] = {
-    "sglang": ("sglang",),
-    "vllm": ("vllm",),
+    **{name: tuple(dists) for one in _ENGINES.values() for name, dists in one["distributions"].items()},
     "flashinfer": ("flashinfer-python",),
     "flashinfer_cubin": ("flashinfer-cubin",),
     "flashinfer_jit_cache": ("flashinfer-jit-cache",),
-    "sglang_kernel": ("sglang-kernel", "sgl-kernel"),
     "tokenspeed_mla": ("tokenspeed-mla",),
     "flash_mla": ("sgl-flash-mla", "flash-mla"),
     "torch": ("torch",),
