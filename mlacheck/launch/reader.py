@@ -13,6 +13,7 @@ from mlacheck.launch.piece import Field, Lines, Piece, Pieces
 from mlacheck.launch.plain import plain_words
 from mlacheck.launch.quoting import quote
 from mlacheck.launch.recognizer import Recognizer, plain_launch
+from mlacheck.launch.shell.world import MOST_WORLDS
 from mlacheck.launch.slurm import directives
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _DEEPEST: Final = 4  # texts inside texts
 _LONGEST: Final = 1_000_000
 _MOST_STATEMENTS: Final = 20_000
+_MOST_ALTERNATIVES: Final = 2_000  # of all statements together
 
 
 class Reader(Recognizer):
@@ -56,7 +58,7 @@ class Reader(Recognizer):
         self._syntaxes: list[Syntax] = []  # kept, so that their ids stay theirs
         self._read: set[tuple[int, int, int]] = set()
         self._functions: list[tuple[Script, Node]] = []
-        self._steps = 0
+        self._steps = self._worlds = 0
         self._depth = 0
 
     # Texts.
@@ -265,6 +267,24 @@ class Reader(Recognizer):
                 0,
             )
         return self._steps >= _MOST_STATEMENTS
+
+    @property
+    def most_worlds(self) -> int:
+        """Give how many alternatives of a statement are still followed."""
+        return MOST_WORLDS if self._worlds < _MOST_ALTERNATIVES else 1
+
+    def branched(self, count: int, at: int) -> None:
+        """Count alternatives; too many of them in one text are not followed one by one."""
+        before, self._worlds = self._worlds, self._worlds + count
+        if before < _MOST_ALTERNATIVES <= self._worlds:
+            self.problem(
+                "many-branches",
+                f"the branches up to here have {_MOST_ALTERNATIVES:,} alternatives; after them what differs "
+                "between branches is open",
+                "settle the variables that matter with --env NAME=VALUE, or check one line with --args",
+                at,
+                "info",
+            )
 
     def kept(self, path: str, parse: Callable[[], Syntax], at: int) -> Syntax:
         """Give the syntax of a file that scripts read, parsed once for each place that reads it."""

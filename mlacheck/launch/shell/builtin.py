@@ -11,7 +11,7 @@ from mlacheck.launch.finder import ASSIGNMENT
 from mlacheck.launch.piece import Field, Piece
 from mlacheck.launch.shell.heredoc import heredoc_body, heredocs_here
 from mlacheck.launch.shell.source import exported_file, source
-from mlacheck.launch.shell.world import Option, Value, World, open_value, worlds
+from mlacheck.launch.shell.world import Option, Value, World, open_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +74,7 @@ def assign(script: Script, node: Node) -> None:
             return Value(items=(*before, *items))
         return Value(items=tuple(items))
 
-    found = [(guard, _bounded(name, held)) for guard, held in worlds(state.guard, value)]
+    found = [(guard, _bounded(name, held)) for guard, held in script.worlds(value)]
     if state.exports_all:
         state.exported.add(name)
     state.write(name, tuple(Option(guard - state.guard, held) for guard, held in found))

@@ -19,7 +19,6 @@ from mlacheck.launch.shell.world import (
     grow,
     nothing,
     open_value,
-    worlds,
 )
 
 if TYPE_CHECKING:
@@ -161,7 +160,7 @@ def case(script: Script, node: Node) -> None:
 
     shown = script.syntax.source(subject)
     branches: list[tuple[Guard, Callable[[], None]]] = []
-    for guard, field in worlds(script.state.guard, value):
+    for guard, field in script.worlds(value):
         settled = field is not None and not field.unknown and not field.assumed
         if settled and field is not None:
             arm = next((one for one in items if _matches(script, one, field.text)), None)

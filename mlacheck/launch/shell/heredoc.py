@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from mlacheck.frozen import frozen
 from mlacheck.launch.piece import Field, Piece, Pieces
 from mlacheck.launch.programs import SHELLS, basename
-from mlacheck.launch.shell.world import World, worlds
+from mlacheck.launch.shell.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,7 +109,7 @@ def heredocs_here(script: Script, redirects: Sequence[Node]) -> list[tuple[Guard
     """Read the here-documents among redirections in every world that they have."""
     if not any(node.type == "heredoc_redirect" for node in redirects):
         return []
-    return worlds(script.state.guard, lambda world: _heredocs(script, redirects, world))
+    return script.worlds(lambda world: _heredocs(script, redirects, world))
 
 
 def deliver(script: Script, redirects: Sequence[Node], fields: Sequence[Field]) -> None:

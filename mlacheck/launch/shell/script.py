@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from mlacheck.launch.frame import DASHES, Frame, Line, is_flag
 from mlacheck.launch.piece import Field, Piece, Pieces
@@ -12,7 +12,7 @@ from mlacheck.launch.shell.expand import Expander
 from mlacheck.launch.shell.heredoc import deliver
 from mlacheck.launch.shell.state import State
 from mlacheck.launch.shell.variables import Variables
-from mlacheck.launch.shell.world import Option, Status, World
+from mlacheck.launch.shell.world import Guard, Option, Status, World, worlds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mlacheck.launch.reader import Reader
     from mlacheck.launch.shell.syntax import Syntax
 
+T = TypeVar("T")
 _KEPT: Final = frozenset({"cd", "source", "."})  # statements that the launch after them depends on
 _MOST_SETUP: Final = 100  # of these statements, the last ones
 _ASSIGNED: Final = re.compile(r"([A-Za-z_]\w*)\+?=")
@@ -46,6 +47,7 @@ class Script:
         self.sourced = sourced  # a file that another one reads
         self.setup: list[tuple[tuple[str, ...], bool]] = []
         self.launched = False
+        self.current = syntax.root  # the statement that is followed
         self.flags: Line | None = None
         self.flags_span = (0, 0)
 
@@ -53,6 +55,13 @@ class Script:
         """Follow all statements."""
         self.block(self.syntax.root)
         self.flush()
+
+    def worlds(self, run: Callable[[World], T]) -> list[tuple[Guard, T]]:
+        """Run something in every world there is, as long as they were not too many so far."""
+        found = worlds(self.state.guard, run, self.reader.most_worlds)
+        if len(found) > 1:
+            self.reader.branched(len(found), self.syntax.pieces.offset(self.syntax.span(self.current)[0]))
+        return found
 
     def expander(self, world: World) -> Expander:
         """Give what expands words in a world."""
@@ -91,7 +100,7 @@ class Script:
 
     def statement(self, node: Node, redirects: Sequence[Node] = (), suffix: tuple[str, ...] = ()) -> Status:
         """Follow one statement."""
-        kind = node.type
+        kind, self.current = node.type, node
         state = self.state
         yes: Status = [(state.guard, True)]
         if self.reader.exhausted():

@@ -12,7 +12,7 @@ from mlacheck.launch.shell import builtin, control, function
 from mlacheck.launch.shell.condition import decide, decide_words
 from mlacheck.launch.shell.heredoc import deliver, printed
 from mlacheck.launch.shell.source import is_there
-from mlacheck.launch.shell.world import Guard, Option, Status, Value, World, worlds
+from mlacheck.launch.shell.world import Guard, Option, Status, Value, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -46,7 +46,7 @@ _BROKEN: Final = re.compile(r"(?:[ \t]|\\\n)*\\[ \t]+(?=\n|$)")
 def test(script: Script, node: Node) -> Status:
     """Decide `[ ... ]` and `[[ ... ]]` in every world."""
     status: Status = []
-    for guard, done in worlds(script.state.guard, lambda world: decide(node, script.expander(world))):
+    for guard, done in script.worlds(lambda world: decide(node, script.expander(world))):
         if done is None:
             point = script.point(node)
             status += [(guard | {(point, 0)}, True), (guard | {(point, 1)}, False)]
@@ -88,7 +88,7 @@ def command(script: Script, node: Node, redirects: Sequence[Node], suffix: tuple
             assignments.append((name, Field(pieces, place=place, raw=raw)))
         return assignments, expander.words(words)
 
-    found = worlds(script.state.guard, expand)
+    found = script.worlds(expand)
     tail = (*script.told(redirects), *suffix, *(["&"] if control.in_background(node) else []))
     statuses: Status = []
     branches: list[tuple[Guard, Callable[[], None]]] = []

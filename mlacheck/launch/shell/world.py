@@ -66,6 +66,12 @@ def common(options: Sequence[Option], name: str) -> Value:
     rests = ["".join(piece.text for piece in value.pieces)[start : start + 1] for value in held]
     if all(not one or one.isspace() for one in rests):
         pieces.append(Piece(" "))
+    # What was open at its end before is part of what is open now.
+    while pieces and (pieces[-1].names == (name,) or not (pieces[-1].names or pieces[-1].text.strip())):
+        blank = pieces.pop()
+        if not blank.names and (not pieces or pieces[-1].names != (name,)):
+            pieces.append(blank)
+            break
     kept = _whole_words(pieces)
     return Value((*kept, rest)) if kept else open_value(name)
 
@@ -147,11 +153,11 @@ class World:
         return fit[index].value
 
 
-def worlds(guard: Guard, run: Callable[[World], T]) -> list[tuple[Guard, T]]:
+def worlds(guard: Guard, run: Callable[[World], T], most: int = MOST_WORLDS) -> list[tuple[Guard, T]]:
     """Run in every world there is; when they are too many, in one in which what differs is open."""
     results: list[tuple[Guard, T]] = []
     waiting: list[tuple[int, ...]] = [()]
-    while waiting and len(results) < MOST_WORLDS:
+    while waiting and len(results) < most:
         forced = waiting.pop()
         world = World(guard, forced)
         outcome = run(world)

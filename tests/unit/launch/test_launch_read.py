@@ -386,3 +386,27 @@ def test_two_dollars_in_compose_are_the_shells_own(environment, name, command):
 def test_variants_of_a_generated_text_are_told_apart_where_one_is_open():
     text = "case $X in a) B=1;; b) B=2;; esac\nssh h <<EOF\nsglang serve m --tp $B\nEOF\n"
     assert [len(command.variant) for command in read(text).commands] == [1, 1, 1]
+
+
+def test_hundreds_of_branches_are_bounded_and_told():
+    arms = "".join(
+        f'if [ "$A{n}" = 1 ]; then X="$X --f{n} {n}"; elif [ "$A{n}" = 2 ]; then X="$X --g{n}"; fi\n'
+        for n in range(150)
+    )
+    result = read(f"X=''\n{arms}sglang serve m --tp 8 $X\n")
+    [command] = result.commands
+    # Told once where it stands, and the rest of the line is known.
+    assert (command.argv[2:4], command.words[-1].unknown) == (("--tp", "8"), ("X",))
+    assert command.argv.count("${X}") == 1
+    assert [(one.kind, one.level) for one in result.problems] == [("many-branches", "info")]
+    assert 2 < result.problems[0].line < 150
+
+
+@pytest.mark.parametrize("count", [5, 8, 12, 20])
+def test_what_grows_in_branches_is_open_once(count):
+    arms = "".join(f'[ "$A{n}" = 1 ] && X="$X --f{n}"\n' for n in range(count))
+    found = read(f"X='--first 1'\n{arms}sglang serve m $X\n").commands
+    assert 0 < len(found) <= 16
+    for command in found:
+        assert command.argv[:4] == ("--model-path", "m", "--first", "1")
+        assert command.argv.count("${X}") == 1
