@@ -228,6 +228,14 @@ class Reader(Recognizer):
             self.readers[kind](self, text, frame)
             self._depth -= 1
 
+    def manifest(self, pieces: Sequence[Piece], frame: Frame) -> None:
+        """Read a string that holds a manifest."""
+        text = Pieces(pieces)
+        if "yaml" in self.readers and self.mentions(text.text) and self._depth <= _DEEPEST:
+            self._depth += 1
+            self.readers["yaml"](self, text, replace(frame, file_kind="yaml"))
+            self._depth -= 1
+
     def code(self, pieces: Sequence[Piece], frame: Frame) -> None:
         """Read a string of Python."""
         text = Pieces(pieces)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mlacheck.launch.envfile import variables
 from mlacheck.launch.file.interpolate import compose, kubernetes
+from mlacheck.launch.file.kustomize import Maps, beside_of, generated
 from mlacheck.launch.file.node import Mapping, Node, Scalar, Sequence
 from mlacheck.launch.finder import Environment
 from mlacheck.launch.piece import Piece, Pieces
@@ -24,12 +25,16 @@ class Given:
         self.reader = reader
         self.compose = False
         self.known: dict[str, str] = {}  # what compose puts in
-        self._maps: dict[str, dict[str, Node]] = {}
+        self._maps: Maps = {}
+        self._kustomized: Maps | None = None  # read when a map is missing
 
     def prepare(self, roots: Iterable[Node]) -> None:
         """Note the ConfigMaps and Secrets of the file, wherever they stand."""
         for root in roots:
-            if not isinstance(root, Mapping) or root.text("kind") not in ("ConfigMap", "Secret"):
+            if not isinstance(root, Mapping):
+                continue
+            self._maps.update(generated(root, self.reader.beside))
+            if root.text("kind") not in ("ConfigMap", "Secret"):
                 continue
             metadata = root.get("metadata")
             name = metadata.text("name") if isinstance(metadata, Mapping) else None
@@ -88,13 +93,13 @@ class Given:
         return [one.field()._replace(pieces=self.put_in(one)) for one in paths if isinstance(one, Scalar)]
 
     def _from_maps(self, node: Node | None, env: Environment, own: set[str]) -> None:
-        """Take over what `envFrom` names, where the file itself holds it."""
+        """Take over what `envFrom` names, where the file or its kustomization holds it."""
         for source in node.items if isinstance(node, Sequence) else []:
             if not isinstance(source, Mapping):
                 continue
             reference = source.get("configMapRef", "secretRef")
             name = reference.text("name") if isinstance(reference, Mapping) else None
-            held = self._maps.get(name or "")
+            held = self._held(name or "")
             if held is None:
                 self.reader.problem(
                     "env-file-not-read",
@@ -110,11 +115,17 @@ class Given:
                     self._set(env, prefix + key, value)
 
     def _referred(self, node: Node | None) -> Node | None:
-        """Give the value that `valueFrom` names, where the file itself holds it."""
+        """Give the value that `valueFrom` names, where the file or its kustomization holds it."""
         reference = node.get("configMapKeyRef", "secretKeyRef") if isinstance(node, Mapping) else None
         if not isinstance(reference, Mapping):
             return None
-        return self._maps.get(reference.text("name") or "", {}).get(reference.text("key") or "")
+        return (self._held(reference.text("name") or "") or {}).get(reference.text("key") or "")
+
+    def _held(self, name: str) -> dict[str, Node] | None:
+        """Give a map of the file, or one that the kustomization beside it generates."""
+        if name not in self._maps and self._kustomized is None:
+            self._kustomized = beside_of(self.reader.beside)
+        return self._maps.get(name) or (self._kustomized or {}).get(name)
 
     def _set(self, env: Environment, name: str, value: Node | None) -> None:
         if isinstance(value, Scalar):

@@ -9,6 +9,7 @@ from mlacheck.frozen import replace
 from mlacheck.launch.file.flags import FlagMaps
 from mlacheck.launch.file.given import Given
 from mlacheck.launch.file.interpolate import compose, kubernetes
+from mlacheck.launch.file.kustomize import told_patch
 from mlacheck.launch.file.markdown import read_blocks
 from mlacheck.launch.file.node import Mapping, Node, Scalar, Sequence, scalars, walk
 from mlacheck.launch.file.split import split_words
@@ -28,6 +29,9 @@ _SELECTORS: Final = re.compile(
 )
 _SCRIPTS: Final = frozenset(
     {"command", "args", "cmd", "script", "run", "entrypoint", "start", "exec", "shell", "launch"}
+)
+_DOCUMENT: Final = re.compile(
+    r"\A(?:#[^\n]*\n|---\n)*(?:apiVersion|kind|- op|- path|- target):[ \t]", re.MULTILINE
 )
 _ENGINE_KEYS: Final = re.compile("|".join(ENGINES), re.IGNORECASE)
 _DEEPEST: Final = 60
@@ -67,6 +71,8 @@ class Manifest:
         held = node.all()
         if "github-script" in (node.text("uses") or ""):
             return  # its script is no shell's
+        if told_patch(self.reader, node):
+            return
         around = self._around(node, around, path)
         done: set[str] = set()
         if any(name in held for name in ("command", "args", "entrypoint", "module")):
@@ -161,6 +167,9 @@ class Manifest:
         if not self.reader.mentions(text) or not any(blank in text for blank in " \t\n"):
             return
         frame = replace(self.frame, around=around)
+        if _DOCUMENT.match(text):
+            self.reader.manifest(node.pieces, frame)
+            return
         if "```" in text:
             read_blocks(self.reader, Pieces(node.pieces), frame)
             return
