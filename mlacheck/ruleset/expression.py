@@ -180,7 +180,6 @@ class Scope:
     settled: tuple[str, ...] = ()
     opened: Memory[str] = field(init=False)  # what derived facts are where some of what they read is open
     _trees: dict[str, ast.expr] = field(default_factory=dict)
-    _functions: dict[str, Callable[[Mapping[str, object]], object]] = field(default_factory=dict)
     _references: dict[str, frozenset[str]] = field(default_factory=dict)
     _names: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _inputs: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -245,14 +244,6 @@ class Scope:
             if name in settled and name not in order:
                 visit(name)
         return tuple(order)
-
-    def function(self, text: str) -> Callable[[Mapping[str, object]], object]:
-        """Compile one checked expression by itself, for evaluating it in many possible worlds."""
-        function = self._functions.get(text)
-        if function is None:
-            code = compile(f"lambda f: {self.source(text)}", "<rule>", "eval")
-            function = self._functions[text] = eval(code, self.namespace)  # noqa: S307 - from a checked tree only
-        return function
 
     def derive(self, name: str, facts: Mapping[str, object]) -> object:
         """Compute a derived fact with the function generated for it; raises one of `UNDECIDABLE`."""

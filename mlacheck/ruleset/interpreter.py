@@ -8,6 +8,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, partial
+from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 from packaging.version import Version
@@ -38,37 +39,66 @@ version = cache(Version)
 
 def evaluate(text: str, facts: Mapping[str, object], scope: Scope) -> object:
     """Evaluate an expression three-valued: a value, `Possible` values, or UNKNOWN."""
-    results = list(_results(text, facts, scope))
-    value = results[0] if len(results) == 1 else one_of(results)
-    # Where some worlds leave the value open and all agree on its truth, only that is known.
-    open_ = len(results) > 1 and len(set(map(truth, results))) == 1 and not all(map(is_known, results))
-    return UNKNOWN if open_ or isinstance(value, Unknown) else value
+    return Moment(facts, scope).evaluate(text)
 
 
-def _results(text: str, facts: Mapping[str, object], scope: Scope) -> Iterator[object]:
-    """Yield what an expression comes to, once for each combination of what the facts in it may be."""
-    uncertain = [
-        (name, value) for name in scope.inputs(text) if isinstance(value := facts.get(name), Possible)
-    ]
-    combinations = 1
-    for _, value in uncertain:
-        combinations *= len(value.options)
-    if combinations > _MOST_COMBINATIONS:
-        yield UNKNOWN
-        return
-    if not uncertain:
-        yield _part(scope.tree(text), scope)(_World(facts, scope))
-        return
-    names = [name for name, _ in uncertain]
-    decided = dict(facts)
-    for options in itertools.product(*(value.options for _, value in uncertain)):
-        decided.update(zip(names, options, strict=True))
-        yield _evaluate_text(text, _World(decided, scope))
+def decide(text: str, facts: Mapping[str, object], scope: Scope) -> bool | None:
+    """Decide a condition: True, False, or None when it cannot be decided."""
+    return Moment(facts, scope).decide(text)
+
+
+class Moment:
+    """Facts that stay as they are while expressions are asked about them: these share what they read."""
+
+    def __init__(self, facts: Mapping[str, object], scope: Scope) -> None:
+        self.facts, self.scope = facts, scope
+        self._possible = {name for name, value in facts.items() if isinstance(value, Possible)}
+        self._worlds: dict[tuple[str, ...], list[_World]] = {}
+
+    def evaluate(self, text: str) -> object:
+        """Evaluate an expression three-valued: a value, `Possible` values, or UNKNOWN."""
+        results = list(self._results(text))
+        value = results[0] if len(results) == 1 else one_of(results)
+        # Where some worlds leave the value open and all agree on its truth, only that is known.
+        open_ = len(results) > 1 and len(set(map(truth, results))) == 1 and not all(map(is_known, results))
+        return UNKNOWN if open_ or isinstance(value, Unknown) else value
+
+    def decide(self, text: str) -> bool | None:
+        """Decide a condition: True, False, or None when it cannot be decided."""
+        truths = (truth(result) for result in self._results(text))
+        first = next(truths)
+        # The first combination that is open, or that says otherwise, settles that nothing is settled.
+        return first if first is not None and all(other is first for other in truths) else None
+
+    def _results(self, text: str) -> Iterator[object]:
+        """Yield what an expression comes to, once for each combination of what the facts in it may be."""
+        possible = self._possible
+        names = tuple([name for name in self.scope.inputs(text) if name in possible]) if possible else ()
+        worlds = self._worlds.get(names)
+        if worlds is None:
+            worlds = self._worlds[names] = self._combine(names)
+        if not worlds:
+            yield UNKNOWN
+        part = _part(self.scope.tree(text), self.scope)
+        for world in worlds:
+            yield part(world)
+
+    def _combine(self, names: tuple[str, ...]) -> list[_World]:
+        """Give a world for each combination of what some facts may be; none where there are too many."""
+        options = [value.options for name in names if isinstance(value := self.facts[name], Possible)]
+        if prod(map(len, options)) > _MOST_COMBINATIONS:
+            return []
+        return [
+            _World(
+                {**self.facts, **dict(zip(names, values, strict=True))} if names else self.facts, self.scope
+            )
+            for values in itertools.product(*options)
+        ]
 
 
 @dataclass(slots=True)
 class _World:
-    """Facts that stay as they are during one evaluation, and what derived facts came to in it."""
+    """Facts without alternatives, and what derived facts came to in them."""
 
     facts: Mapping[str, object]
     scope: Scope
@@ -76,15 +106,6 @@ class _World:
 
 
 _Part = Callable[[_World], object]
-
-
-def _evaluate_text(text: str, world: _World) -> object:
-    if world.scope.namespace:
-        try:
-            return world.scope.function(text)(world.facts)
-        except UNDECIDABLE:
-            pass
-    return _part(world.scope.tree(text), world.scope)(world)
 
 
 def _derive(name: str, text: str, world: _World) -> object:
@@ -115,14 +136,6 @@ def truth(value: object) -> bool | None:
 def decide_node(node: ast.expr, facts: Mapping[str, object], scope: Scope) -> bool | None:
     """Decide a part of a checked expression."""
     return truth(_part(node, scope)(_World(facts, scope)))
-
-
-def decide(text: str, facts: Mapping[str, object], scope: Scope) -> bool | None:
-    """Decide a condition: True, False, or None when it cannot be decided."""
-    truths = (truth(result) for result in _results(text, facts, scope))
-    first = next(truths)
-    # The first combination that is open, or that says otherwise, settles that nothing is settled.
-    return first if first is not None and all(other is first for other in truths) else None
 
 
 def _part(node: ast.expr, scope: Scope) -> _Part:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from mlacheck.facts import UNKNOWN, Possible, is_known, one_of
 from mlacheck.frozen import frozen
 from mlacheck.ruleset.expression import UNDECIDABLE
-from mlacheck.ruleset.interpreter import decide, evaluate
+from mlacheck.ruleset.interpreter import Moment, evaluate
 from mlacheck.ruleset.program import PLACEHOLDER
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class Run:
     setters: dict[str, tuple[int, int]] = field(default_factory=dict)  # fact -> (step, arm) that set it last
     hits: list[Hit] = field(default_factory=list)
     undecided: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)
+    _moment: Moment | None = None
 
     def find(self, index: int, f: dict[str, object]) -> None:
         """Record that a rule fired."""
@@ -63,7 +64,7 @@ class Run:
     def slow_find(self, index: int, f: dict[str, object]) -> None:
         """Decide a rule whose fast form met an unknown value."""
         step = self.program.steps[index]
-        decided, needs = self.memory.recall(index, f, lambda: _decide(step, f, self.scope))
+        decided, needs = self.memory.recall(index, f, lambda: _decide(step, self._now(f)))
         if decided:
             self.find(index, f)
         elif decided is None:
@@ -84,6 +85,7 @@ class Run:
                 continue
             f[name] = value
             self.setters[name] = setter
+            self._moment = None
             changed = True
         step = self.program.steps[setter[0]]
         if changed and step.message:
@@ -92,14 +94,21 @@ class Run:
     def slow_set(self, index: int, f: dict[str, object]) -> None:
         """Apply a `set` rule whose conditions or values could not all be decided."""
         step = self.program.steps[index]
-        choice = self.memory.recall(index, f, lambda: _choose(step, f, self.scope))
+        choice = self.memory.recall(index, f, lambda: _choose(step, self._now(f)))
         if choice is None:
             return
         if choice.certain:
             self.assign((index, choice.arm), f, tuple(choice.values), tuple(choice.values.values()))
             return
         f.update(choice.values)
+        self._moment = None
         self.setters.update(dict.fromkeys(choice.values, (index, choice.arm)))
+
+    def _now(self, f: dict[str, object]) -> Moment:
+        """Give the facts as they are until the next rule changes one."""
+        if self._moment is None:
+            self._moment = Moment(f, self.scope)
+        return self._moment
 
     def _message(self, step: Step, f: dict[str, object]) -> str:
         return PLACEHOLDER.sub(lambda match: told(self.value(match[1], f)), step.message)
@@ -130,28 +139,29 @@ class _Choice:
     certain: bool
 
 
-def _decide(step: Step, facts: Mapping[str, object], scope: Scope) -> tuple[bool | None, tuple[str, ...]]:
+def _decide(step: Step, now: Moment) -> tuple[bool | None, tuple[str, ...]]:
     """Decide a rule's condition; where that cannot be done, name the unknown facts that it reads."""
     text = step.when or "True"
-    decided = decide(text, facts, scope)
+    decided = now.decide(text)
     if decided is not None:
         return decided, ()
-    return None, tuple(name for name in scope.inputs(text) if not is_known(facts.get(name, UNKNOWN)))
+    return None, tuple(name for name in now.scope.inputs(text) if not is_known(now.facts.get(name, UNKNOWN)))
 
 
-def _choose(step: Step, facts: Mapping[str, object], scope: Scope) -> _Choice | None:
+def _choose(step: Step, now: Moment) -> _Choice | None:
     """Find the arms of a `set` rule that may apply, and what its facts may be then."""
-    outer = True if step.when is None else decide(step.when, facts, scope)
+    outer = True if step.when is None else now.decide(step.when)
     if outer is False:
         return None
+    facts = now.facts
     applied: list[tuple[int, dict[str, object]]] = []
     certain = False
     for number, arm in enumerate(step.arms):
-        decided = True if arm.when is None else decide(arm.when, facts, scope)
+        decided = True if arm.when is None else now.decide(arm.when)
         if decided is False:
             continue
         values = {
-            fact: evaluate(value, facts, scope) if is_expression else value
+            fact: now.evaluate(value) if is_expression else value
             for fact, is_expression, value in arm.targets
         }
         applied.append((number, values))

@@ -29,7 +29,7 @@ def worked(monkeypatch):
     slugs = []
 
     def counted(work):
-        return lambda step, facts, scope: slugs.append(step.slug) or work(step, facts, scope)
+        return lambda step, now: slugs.append(step.slug) or work(step, now)
 
     for name in ("_decide", "_choose"):
         monkeypatch.setattr(machine, name, counted(getattr(machine, name)))
