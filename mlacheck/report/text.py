@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, TextIO, TypeAlias
 
 from mlacheck.builtin import INPUT
 from mlacheck.finding import NOT_KNOWN
+from mlacheck.launch.quoting import quote
 from mlacheck.report.layout import figure, wants_colour, width_of, wrap, wrap_command
 from mlacheck.report.place import place, relative, shown, wanted
 from mlacheck.report.summary import counted, summary
@@ -38,6 +39,7 @@ _RUNS: Final = (
 # How a value that is not settled is written: `one of a, b`.
 _ONE_OF: Final = "one of "
 _MOST_NAMES: Final = 4
+_MOST_WIDTHS: Final = 2  # of the terminal, that a word which cannot be broken may take
 _STOPS: Final = "the engine stops here"
 _LATER: Final = {
     "first-decode": "the engine takes the line, then fails: loading, at graph capture or the first decode",
@@ -216,10 +218,21 @@ class _Page:
             yield from self._text(f"fix: {remedy.text}", "    ", "green")
             if remedy.command:
                 self.offered.add(remedy.command)
-                for line in wrap_command(remedy.command, self.width, "      "):
-                    yield _line(line)
+                yield from self._command(remedy.command)
             if remedy.cost:
                 yield from self._text(remedy.cost, "      ", "dim")
+
+    def _command(self, command: str) -> Iterator[Line]:
+        """Show a corrected command; one that stands in a long string of a file is shown by what writes it."""
+        lines = wrap_command(command, self.width, "      ")
+        file = self.report.file
+        if file not in (None, "-") and max(map(len, lines)) > _MOST_WIDTHS * self.width:
+            # It writes the first one.
+            first = len(self.offered) == 1
+            how = f"mlacheck fix {quote(str(file))} --diff, with the same options"
+            lines = [f"      in place: {how}"] if first else []
+        for line in lines:
+            yield _line(line)
 
     def _silenced(self) -> Iterator[Line]:
         silenced = [finding for finding in self.report.findings if finding.suppressed]

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
+import sysconfig
 
 import pytest
 import yaml
@@ -84,3 +87,38 @@ def test_inputs_are_words_whatever_they_hold(check, repository, bad, good):
     done, _ = check(folder, profile="a $(touch hacked)", options="--ignore\nMLA194\n", files="my*\n")
     assert done.returncode == 0, done.stderr
     assert not (folder / "hacked").exists()
+
+
+def test_the_install_step_puts_a_whole_mlacheck_on_the_path(action, root, tmp_path, bad):
+    """What it needs to build and run is taken from this environment, so that no index is asked."""
+    step = action["runs"]["steps"][0]
+    path = tmp_path / "path"
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "RUNNER_TEMP": str(tmp_path / "temp of it"),
+        "GITHUB_PATH": str(path),
+        "PYTHON": sys.executable,
+        "SOURCE": str(root),
+        "PIP_NO_INDEX": "1",
+        "PIP_NO_DEPS": "1",
+        "PIP_NO_BUILD_ISOLATION": "0",  # pip's way to say that there is none
+        "PYTHONPATH": sysconfig.get_path("purelib"),
+    }
+    words = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+    done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    folder = path.read_text(encoding="utf-8").strip()
+    for name in ("mlacheck", "mlacheck-entrypoint"):
+        assert shutil.which(name, path=folder)
+    (tmp_path / "a.sh").write_text(bad, encoding="utf-8")
+    words = [f"{folder}/mlacheck", "validate", "--gpu", "b200", "--engine-version", "0.5.18", "a.sh"]
+    done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "MLA194" in done.stdout
+    where = "import mlacheck.data as data; print(data.rules_root())"
+    python = f"{folder}/python"
+    done = subprocess.run(
+        [python, "-c", where], cwd=tmp_path, env=env, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith(env["RUNNER_TEMP"])

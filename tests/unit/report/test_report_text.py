@@ -215,3 +215,19 @@ def test_a_file_that_could_not_be_read_has_a_head_without_a_target(made, finding
     assert text.splitlines()[0].strip() == "ERROR  a.yaml"
     assert "when:" not in text
     assert text.splitlines()[-1] == "checked 0 commands in 1 file: 1 error"
+
+
+def test_a_corrected_command_in_a_long_string_of_a_file_is_shown_by_what_writes_it(made, finding):
+    string = f"bash -c 'python -m x --dcp-size 8 {'--some-flag value ' * 12}'"
+    remedies = (Remedy("edit", "drop --page-size", string), Remedy("edit", "drop --y", f"{string} "))
+    text = written(made(file="a b.yaml", findings=(finding(remedies=remedies),)))
+    assert (
+        "fix: drop --page-size\n      in place: mlacheck fix 'a b.yaml' --diff, with the same options\n"
+        in text
+    )
+    assert "--some-flag" not in text
+    assert text.count("in place:") == 1
+    # Without a file there is nothing to write into, and what can be broken is.
+    assert "--some-flag value --some-flag" in written(made(findings=(finding(remedies=remedies),)))
+    broken = (Remedy("edit", "drop --page-size", string.replace("'", "")),)
+    assert "--some-flag" in written(made(file="a.sh", findings=(finding(remedies=broken),)))
