@@ -11,7 +11,10 @@ import json
 import os
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import yaml
 
 PACKAGE: Final = Path(__file__).parent
 COMPILED: Final = PACKAGE / "_compiled"
@@ -60,8 +63,15 @@ def parse_yaml(path: Path) -> object:
     """Parse one of our own YAML files."""
     import yaml  # the compiled form spares ordinary runs this import
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - a safe loader
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=yaml_loader())  # noqa: S506 - a safe loader
+
+
+def yaml_loader() -> type[yaml.SafeLoader]:
+    """Give the safe loader that is faster where PyYAML was built with it."""
+    import yaml  # same
+
+    loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return loader
 
 
 def write_compiled(path: Path, text: str) -> None:

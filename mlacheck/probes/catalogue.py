@@ -8,14 +8,14 @@ from typing import Any, Final
 from mlacheck.data import load_yaml, rules_root
 
 FOLDER: Final = "models"
-EXTRAS: Final = ("hf_quant_config", "weights_gib", "params_b", "drafts")
+EXTRAS: Final = ("hf_quant_config", "weights_gib", "drafts")
 
 
 @cache
 def load_catalogue() -> dict[str, Any]:
     """Give `{"models": {id: entry}, "index": {lower-case id or alias: id}}`, plain data, not to be changed.
 
-    An entry has config, file, source, certainty; where known hf_quant_config, weights_gib, params_b, drafts.
+    An entry has config, file, source, certainty; where known hf_quant_config, weights_gib, drafts.
     """
     return build_catalogue(
         {path.name: load_yaml(FOLDER, path.name) for path in sorted((rules_root() / FOLDER).glob("*.yaml"))}

@@ -49,7 +49,6 @@ class ModelConfig:
     certainty: str = "published"  # published, recalled or plausible: how sure the catalogue is of its values
     source: str = ""  # where the catalogue's values come from
     weights_gib: float | None = None  # the safetensors files together, at least
-    params_b: float | None = None
     drafts: tuple[str, ...] = ()  # published draft models for it
     files: frozenset[str] | None = None  # what lies beside a config.json; None where it is not known
     notes: tuple[str, ...] = ()  # what was odd but did not stop the reading
@@ -255,7 +254,6 @@ def _from_catalogue(ref: str, key: str, entry: Mapping[str, Any]) -> ModelConfig
         certainty=entry["certainty"],
         source=entry["source"],
         weights_gib=entry.get("weights_gib"),
-        params_b=entry.get("params_b"),
         drafts=tuple(entry.get("drafts", ())),
     )
 

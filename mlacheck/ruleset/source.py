@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import yaml
 
+from mlacheck.data import yaml_loader
 from mlacheck.frozen import frozen
 from mlacheck.ruleset.error import RuleError
 
@@ -61,7 +62,7 @@ def read(path: Path, name: str | None = None) -> Source:
 
 def parse(text: str, name: str) -> Source:
     """Parse YAML text; see `read`."""
-    loader_type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader_type = yaml_loader()
     loader = loader_type(text)
     try:
         # Aliases can expand a few bytes into gigabytes, and rules need none.

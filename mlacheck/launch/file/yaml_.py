@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from mlacheck.data import yaml_loader
 from mlacheck.frozen import frozen
 from mlacheck.launch.file.node import Mapping, Node, Scalar, Sequence, TreeError, aligned
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 _MOST_NODES: Final = 200_000
 _DEEPEST: Final = 100
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_LOADER: Final = yaml_loader()
 _WITHIN: Final = {"'": "yaml-single", '"': "yaml-double", "|": "yaml-block", ">": "yaml-block"}
 
 
