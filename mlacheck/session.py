@@ -44,6 +44,7 @@ class Session:
     model_beside: bool = False  # a line without a model is no mistake: it is named, or left out, elsewhere
     _models: dict[str, ModelConfig | ModelProblem] = field(default_factory=dict)
     _checkers: dict[tuple[object, ...], Checker] = field(default_factory=dict)
+    _profiles: dict[str | None, Profile | None] = field(default_factory=dict)
 
     def check(
         self, command: LaunchCommand, problems: Iterable[LaunchProblem] = (), *, id_: object = None
@@ -137,7 +138,9 @@ class Session:
         """Give the profile that a file is checked for."""
         if self.profile is not None or self.settings is None:
             return self.profile
-        return self.settings.profile_of(file)
+        if file not in self._profiles:
+            self._profiles[file] = self.settings.profile_of(file)
+        return self._profiles[file]
 
     def named_model(self, command: LaunchCommand) -> ModelProblem | None:
         """Say why the model that a flag or a profile names beside the line is not known."""

@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mlacheck.data import load_yaml, rules_root
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 FOLDER: Final = "models"
 EXTRAS: Final = ("hf_quant_config", "weights_gib", "drafts")
+
+
+class Models(Mapping[str, "dict[str, Any]"]):
+    """The entries by id, each resolved when it is asked for: a run asks for few."""
+
+    def __init__(self, rows: dict[str, dict[str, Any]]) -> None:
+        self._rows = rows
+        self._done: dict[str, dict[str, Any]] = {}
+
+    def __getitem__(self, key: str) -> dict[str, Any]:
+        """Give one; ValueError names an entry that is wrong."""
+        return _resolve(key, self._rows, self._done, ())
+
+    def __iter__(self) -> Iterator[str]:
+        """Name them."""
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self._rows)
 
 
 @cache
@@ -17,28 +41,32 @@ def load_catalogue() -> dict[str, Any]:
 
     An entry has config, file, source, certainty; where known hf_quant_config, weights_gib, drafts.
     """
-    return build_catalogue(
+    return _catalogue(
         {path.name: load_yaml(FOLDER, path.name) for path in sorted((rules_root() / FOLDER).glob("*.yaml"))}
     )
 
 
 def build_catalogue(files: dict[str, Any]) -> dict[str, Any]:
-    """Build the catalogue from the parsed files by name; ValueError names the entry that is wrong."""
+    """Build the whole catalogue from the parsed files by name; ValueError names the entry that is wrong."""
+    found = _catalogue(files)
+    return {**found, "models": dict(found["models"])}
+
+
+def _catalogue(files: dict[str, Any]) -> dict[str, Any]:
     rows: dict[str, dict[str, Any]] = {}
+    index: dict[str, str] = {}
     for name, content in files.items():
         for row in content["models"]:
-            if row["id"] in rows:
-                raise ValueError(f"{FOLDER}/{name}: {row['id']} stands twice")
-            rows[row["id"]] = {**row, "file": f"rules/{FOLDER}/{name}"}
-    done: dict[str, dict[str, Any]] = {}
-    models = {key: _resolve(key, rows, done, ()) for key in rows}
-    index: dict[str, str] = {}
+            key, file = row["id"], f"{FOLDER}/{name}"
+            if key in rows:
+                raise ValueError(f"{file}: {key} stands twice")
+            rows[key] = {**row, "file": f"rules/{file}"}
     for key, row in rows.items():
         for spelling in (key, *row.get("aliases", ())):
             other = index.setdefault(spelling.lower(), key)
             if other != key:
                 raise ValueError(f"{row['file']}: {spelling} names both {other} and {key}")
-    return {"models": models, "index": index}
+    return {"models": Models(rows), "index": index}
 
 
 def _resolve(

@@ -52,7 +52,6 @@ class Moment:
 
     def __init__(self, facts: Mapping[str, object], scope: Scope) -> None:
         self.facts, self.scope = facts, scope
-        self._possible = {name for name, value in facts.items() if isinstance(value, Possible)}
         self._worlds: dict[tuple[str, ...], list[_World]] = {}
 
     def evaluate(self, text: str) -> object:
@@ -72,8 +71,8 @@ class Moment:
 
     def _results(self, text: str) -> Iterator[object]:
         """Yield what an expression comes to, once for each combination of what the facts in it may be."""
-        possible = self._possible
-        names = tuple([name for name in self.scope.inputs(text) if name in possible]) if possible else ()
+        facts = self.facts
+        names = tuple([name for name in self.scope.inputs(text) if isinstance(facts.get(name), Possible)])
         worlds = self._worlds.get(names)
         if worlds is None:
             worlds = self._worlds[names] = self._combine(names)
@@ -125,12 +124,12 @@ _FALSY: Final = Unknown()
 
 def truth(value: object) -> bool | None:
     """Give a value's truth, None when it cannot be decided."""
-    if value is _TRUTHY or value is _FALSY:
-        return value is _TRUTHY
+    if is_known(value):
+        return bool(value)
     if isinstance(value, Possible):
         truths = {bool(option) for option in value.options}
         return truths.pop() if len(truths) == 1 else None
-    return bool(value) if is_known(value) else None
+    return value is _TRUTHY if value is _TRUTHY or value is _FALSY else None
 
 
 def decide_node(node: ast.expr, facts: Mapping[str, object], scope: Scope) -> bool | None:
