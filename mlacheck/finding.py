@@ -128,6 +128,15 @@ class Report:
         return tuple(finding for finding in self.findings if not finding.suppressed)
 
 
+# What is said of a line that fails on every GPU, on each by a rule of its own.
+NAMELESS: Final = "no GPU runs this line, and what stops it depends on which one it is: name it with --gpu"
+
+
+def fails_unnamed(report: Report) -> bool:
+    """Tell whether a line fails on every GPU and no finding says so: the rule depends on the GPU."""
+    return report.fails_everywhere and all(one.level != "error" for one in report.live)
+
+
 def judged(report: Report) -> Report:
     """Give a report the verdict that its live findings, undecided rules and open ends make."""
     levels = {finding.level for finding in report.live}

@@ -34,14 +34,16 @@ class Selection:
     def check(self, names: Mapping[str, str]) -> None:
         """Raise `TermError` for a term that is no id, start of one, slug, phase or level."""
         ids = {id_.lower() for id_ in names.values()}
-        for term in map(str.lower, (*self.select, *self.ignore)):
+        for given in (*self.select, *self.ignore):
+            term = given.lower()
             if term in names or term in LEVELS or term in _PHASES:
                 continue
             if _START.fullmatch(term) and any(id_.startswith(term) for id_ in ids):
                 continue
             close = difflib.get_close_matches(term, [*names, *_PHASES, *LEVELS], n=3, cutoff=0.7)
+            close = [one.upper() if one in ids else one for one in close]
             hint = f"did you mean {' or '.join(close)}?" if close else "`mlacheck rules list` names them all"
-            raise TermError(f"{term!r} is no rule's id, start of an id, slug, phase or level; {hint}")
+            raise TermError(f"{given!r} is no rule's id, start of an id, slug, phase or level; {hint}")
 
     def apply(self, reports: Sequence[Report]) -> list[Report]:
         """Silence what does not count."""

@@ -71,6 +71,8 @@ def command(texts: tuple[str, ...], page: str | None, format_: str, **given: Any
         except OSError as error:
             click.echo(f"error: {page} cannot be written: {error.strerror}", err=True)
             sys.exit(codes.USAGE)
+    if not any(matrix.target.get("model") for matrix in matrices):
+        click.echo("note: no model is named, on which most cells depend: --model ID|PATH", err=True)
     alone = len(matrices) == 1
     if format_ == "json":
         data = to_dict(matrices[0]) if alone else sides_dict(matrices)

@@ -192,7 +192,22 @@ def _lines(pairs: list[tuple[str, str]], given: dict[str, Any]) -> int:
     reports, ran = _reports(result, given)
     if given["text"] is not None:
         reports = apply_comments(reports, given["text"], given["extra"])
+    if any(report.verdict == "error" for report in reports):
+        _misplaced(given["words"], reports)
     return _told(reports, pairs, given, ran=ran)
+
+
+def _misplaced(words: Sequence[str], reports: Sequence[Report]) -> None:
+    """Say that an option of ours stands after `--`, where it is the engine's."""
+    from mlacheck.engines import Grammar  # only for a line with an error
+    from mlacheck.probes.engine import recorded_versions  # same
+
+    own = {name for one in click.get_current_context().command.params for name in one.opts}
+    theirs = Grammar.load(reports[0].engine, recorded_versions(reports[0].engine)[-1]).flags
+    given = (word.partition("=")[0] for word in words if word.startswith("--"))
+    wrong = next((one for one in given if one in own and one not in theirs), None)
+    if wrong is not None:
+        click.echo(f"note: {wrong} goes to the engine here; mlacheck's own options stand before --", err=True)
 
 
 def _told(

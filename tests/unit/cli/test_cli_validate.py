@@ -434,3 +434,32 @@ def test_a_package_that_is_not_there_reads_as_words():
     flags = ["--flashinfer", "none", "--gpu", "b200", "--engine-version", "0.5.23"]
     said = " ".join(CliRunner().invoke(cli, ["validate", *flags, "--args", line]).stdout.split())
     assert "FlashInfer 0.7.2 or newer, and none is installed" in said
+
+
+EVERYWHERE = (
+    "python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3 --tp-size 8 --dcp-size 8 "
+    "--attention-backend trtllm_mla --speculative-algorithm EAGLE"
+)
+
+
+def test_a_line_that_fails_on_every_gpu_says_so(tmp_path):
+    path = tmp_path / "a.sh"
+    path.write_text(f"{EVERYWHERE}\n")
+    words = ["--no-config", "--engine-version", "0.5.18", str(path)]
+    done = CliRunner().invoke(cli, ["validate", *words])
+    assert done.exit_code == 1
+    said = " ".join(done.stdout.split())
+    assert "error: no GPU runs this line, and what stops it depends on which one it is" in said
+    assert "checked 1 command in 1 file: 1 error;" in said
+    assert "no GPU runs" in CliRunner().invoke(cli, ["validate", "--format", "concise", *words]).stdout
+    done = CliRunner().invoke(cli, ["fix", *words])
+    assert done.exit_code == 1
+    assert "not mended: no GPU runs this line" in done.stderr
+
+
+def test_an_option_of_ours_after_the_dashes_is_told():
+    words = ["--no-config", "--engine-version", "0.5.23", "--", "sglang", "serve", "Qwen/Qwen3-8B"]
+    done = CliRunner().invoke(cli, ["validate", *words, "--gpu", "h200"])
+    assert done.exit_code == 1
+    assert "note: --gpu goes to the engine here; mlacheck's own options stand before --" in done.stderr
+    assert "note" not in CliRunner().invoke(cli, ["validate", *words, "--tp", "x"]).stderr
