@@ -42,6 +42,7 @@ class Guard:
     digest: str  # of these conditions
     line: int
     condition: str
+    asserts: str = ""  # what an assertion tests
 
     @property
     def place(self) -> tuple[str, str, str, str]:
@@ -95,7 +96,7 @@ def _is_docstring(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-Found = tuple[str, str, tuple[str, ...], tuple[str, ...], str, int, str]
+Found = tuple[str, str, tuple[str, ...], tuple[str, ...], str, int, str, str]
 
 
 class _Walk:
@@ -145,7 +146,9 @@ class _Walk:
                     yield from self._block(case.body, [*path, node.subject, ast.unparse(case.pattern)])
             elif isinstance(node, ast.Assert):
                 if not (isinstance(node.test, ast.Constant) and node.test.value):
-                    yield self._guard("AssertionError", node.msg, [*path, _not(node.test)], node.lineno)
+                    yield self._guard(
+                        "AssertionError", node.msg, [*path, _not(node.test)], node.lineno, node.test
+                    )
             elif isinstance(node, ast.Raise) and node.exc is not None:
                 kind = last(node.exc)
                 if kind not in _CONTROL and (
@@ -165,14 +168,22 @@ class _Walk:
             if leaves:
                 yield self._guard("SystemExit", call.args[0] if call.args else None, path, call.lineno)
 
-    def _guard(self, kind: str, said: ast.expr | None, path: list[ast.expr | str], line: int) -> Found:
+    def _guard(
+        self,
+        kind: str,
+        said: ast.expr | None,
+        path: list[ast.expr | str],
+        line: int,
+        asserts: ast.expr | None = None,
+    ) -> Found:
         tests = [one for one in path if not isinstance(one, str)]
         needs = sorted({name for one in tests for name in _needed(one)})
         condition = " and ".join(one if isinstance(one, str) else f"({ast.unparse(one)})" for one in path)
         condition = re.sub(r"\b(self|server_args|cfg|args|view)\.", "", condition)
         names = sorted(self._names(tests))
         words = re.sub(r"\s+", " ", self._template(said)).strip()
-        return kind, words[:SAID], tuple(names), tuple(needs), _digest(condition), line, condition
+        tested = "" if asserts is None else ast.unparse(asserts)
+        return kind, words[:SAID], tuple(names), tuple(needs), _digest(condition), line, condition, tested
 
     def _names(self, expressions: Iterable[ast.expr]) -> set[str]:
         names: set[str] = set()

@@ -198,6 +198,8 @@ def extract(source: Source, version: str) -> dict[str, Any]:
                 named = sorted({dests[name] for name in guard.reads if name in dests})
                 needed = {dests[name] for name in guard.needs if name in dests}
                 why = left_aside(engine, f"{file}::{symbol}::{guard.says}", guard.needs)
+                if why is None and guard.asserts and not guard.says:
+                    why = left_aside(engine, f"{file}::{symbol}::assert {guard.asserts}", ())
                 # What a class declares holds whenever one is made.
                 if (file, symbol) not in reached and symbol in module.units:
                     why = why or "runs for a request or a batch, or nothing that start-up runs leads to it"
