@@ -80,8 +80,9 @@ def gone(steps: Iterable[Step], source: Source) -> Iterator[Drift]:
         for one in symbol.split(", "):
             inside = [unit for at, unit in module.units.items() if not one or f".{one}." in f".{at}."]
             units.extend(inside)
-            bounds.extend(guard.says for guard in bounds_of(module) if f".{one}." in f".{guard.symbol}.")
-            if not inside and one not in module.bases and not _assigned(module.tree, one):
+            fields = [guard.says for guard in bounds_of(module) if f".{one}." in f".{guard.symbol}."]
+            bounds.extend(fields)
+            if not inside and not fields and one not in module.bases and not _assigned(module.tree, one):
                 yield Drift("gone", name, f"{file} has no {one}")
         if step.kind == "find" and step.engine_says and not step.crash and (units or bounds):
             lost = [
