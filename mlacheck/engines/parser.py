@@ -8,19 +8,19 @@ itself stops at the first error, loses where words stood, and takes many times a
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.engines.arguments import ArgumentProblem, Arguments, Given, Option
 from mlacheck.engines.conversion import ConversionError
 from mlacheck.facts import UNKNOWN
+from mlacheck.pattern import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mlacheck.engines.grammar import Grammar
 
-_NEGATIVE: Final = re.compile(r"^-\d+$|^-\d*\.\d+$")
+_NEGATIVE: Final = lazy(r"^-\d+$|^-\d*\.\d+$")
 # What a word that is not an option's exact name may be: one option (its full name, the value after "="),
 # several options, a flag that does not exist, or a value.
 _Flag = tuple[Option, str, str | None]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_LINE: Final = re.compile(r"(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*(?:=[ \t]*(.*))?$")
-_QUOTED: Final = re.compile(r"\"((?:[^\"\\]|\\.)*)\"[ \t]*(?:#.*)?$|'([^']*)'[ \t]*(?:#.*)?$")
-_ESCAPE: Final = re.compile(r"\\([\"\\$`nrt])")
+from mlacheck.pattern import lazy
+
+_LINE: Final = lazy(r"(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*(?:=[ \t]*(.*))?$")
+_QUOTED: Final = lazy(r"\"((?:[^\"\\]|\\.)*)\"[ \t]*(?:#.*)?$|'([^']*)'[ \t]*(?:#.*)?$")
+_ESCAPE: Final = lazy(r"\\([\"\\$`nrt])")
 _LETTERS: Final = {"n": "\n", "r": "\r", "t": "\t"}
 
 

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from mlacheck.launch.piece import Field, Piece, Pieces
 from mlacheck.launch.programs import basename
+from mlacheck.pattern import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _FANS: Final = frozenset({"xargs", "parallel"})
 _BEFORE: Final = frozenset({"sudo", "env", "nohup", "time", "exec"})
-_INPUTS: Final = re.compile(r"::::?\+?")
-_PLACE: Final = re.compile(r"\{(?:[0-9]*(?:/|//|/\.|\.)?|[#%])\}")
+_INPUTS: Final = lazy(r"::::?\+?")
+_PLACE: Final = lazy(r"\{(?:[0-9]*(?:/|//|/\.|\.)?|[#%])\}")
 
 
 def fanned(fields: Sequence[Field]) -> tuple[list[Field], str]:

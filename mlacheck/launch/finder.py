@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -23,21 +22,22 @@ from mlacheck.launch.programs import (
     image_module,
 )
 from mlacheck.launch.slurm import step
+from mlacheck.pattern import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mlacheck.launch.piece import Field
 
-ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=")
+ASSIGNMENT: Final = lazy(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=")
 _TRANSPARENT: Final = frozenset({"nohup", "exec", "setsid", "time", "command", "nice", "ionice", "stdbuf"})
 # Functions of scripts that tell, wait or end something.
-_TELLS: Final = re.compile(
+_TELLS: Final = lazy(
     r"(?:log|print|show|echo|wait|check|assert|warn|info|note|die|fail|usage|notify|kill|stop|cleanup)[_-]"
 )
 # What a JSON value begins with; one that names a model is no command, whatever the model is called.
 _JSON: Final = ('{"', '["', "[{")
-_OPTION: Final = re.compile(r"--?[A-Za-z][A-Za-z-]*=")
+_OPTION: Final = lazy(r"--?[A-Za-z][A-Za-z-]*=")
 _ENV_VALUES: Final = frozenset({"-u", "--unset", "-C", "--chdir"})
 
 

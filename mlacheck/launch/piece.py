@@ -6,12 +6,14 @@ import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from mlacheck.pattern import lazy
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 # Stands for an open expansion where the text is read again: a letter that no shell treats specially.
 _OPEN: Final = "\ue000"
-_BLANK: Final = re.compile(r"[ \t\n]+")
+_BLANK: Final = lazy(r"[ \t\n]+")
 
 
 class Piece(NamedTuple):
@@ -198,7 +200,7 @@ def document(text: str) -> Pieces:
     return Pieces(templated([*pieces, last._replace(text=last.text[:-1])]))
 
 
-_TEMPLATE: Final = re.compile(r"\$?\{\{[^{}\n]*\}\}")
+_TEMPLATE: Final = lazy(r"\$?\{\{[^{}\n]*\}\}")
 
 
 def templated(pieces: Sequence[Piece]) -> tuple[Piece, ...]:

@@ -6,14 +6,15 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.launch.piece import Field, Piece
+from mlacheck.pattern import lazy
 
 if TYPE_CHECKING:
     from mlacheck.launch.piece import Pieces
 
-_WORD: Final = re.compile(r"(?:[A-Za-z0-9_@%+=:,./-]+|'[^'\n]*'|\"[^\"$`\\\n!]*\")+")
-_PART: Final = re.compile(r"'[^']*'|\"[^\"]*\"|[^'\"]+")
+_WORD: Final = lazy(r"(?:[A-Za-z0-9_@%+=:,./-]+|'[^'\n]*'|\"[^\"$`\\\n!]*\")+")
+_PART: Final = lazy(r"'[^']*'|\"[^\"]*\"|[^'\"]+")
 _QUOTES: Final = {"'": "single", '"': "double"}
-_GAP: Final = re.compile(r"(?:[ \t]|\\\n)+")
+_GAP: Final = lazy(r"(?:[ \t]|\\\n)+")
 _SPECIAL: Final = frozenset(
     {
         "eval",

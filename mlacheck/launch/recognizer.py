@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import replace
@@ -21,6 +20,7 @@ from mlacheck.launch.programs import (
     starts_program,
 )
 from mlacheck.launch.quoting import quote
+from mlacheck.pattern import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mlacheck.launch.shell.world import Value
 
 _SHOWN: Final = 3  # words that name a program and what it is to do
-_TYPED: Final = re.compile(r"(?:\\(?:n|r|015)|\^M)$")
+_TYPED: Final = lazy(r"(?:\\(?:n|r|015)|\^M)$")
 _DEEPEST: Final = 4  # strings inside strings
 _ASKS_ONLY: Final = frozenset({"-h", "--help", "--version", "-v"})
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from mlacheck.launch.frame import Surroundings
 from mlacheck.launch.piece import Piece
+from mlacheck.pattern import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,10 +16,10 @@ if TYPE_CHECKING:
 
 Value: TypeAlias = tuple[Piece, ...]
 
-_DIRECTIVE: Final = re.compile(r"^#SBATCH[ \t]+([^\r\n#]*)", re.MULTILINE)
-_HEAD: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*)?(?:\n|\Z))*")
-_OPTION: Final = re.compile(r"(?<!\S)(--[a-z-]+|-[A-Za-z])(?:[= \t]+|(?=\d))([^\s]+)")
-_GPUS: Final = re.compile(
+_DIRECTIVE: Final = lazy(r"^#SBATCH[ \t]+([^\r\n#]*)", re.MULTILINE)
+_HEAD: Final = lazy(r"(?:[ \t]*(?:#[^\n]*)?(?:\n|\Z))*")
+_OPTION: Final = lazy(r"(?<!\S)(--[a-z-]+|-[A-Za-z])(?:[= \t]+|(?=\d))([^\s]+)")
+_GPUS: Final = lazy(
     r"(?:gres/)?gpu:(?:([A-Za-z][A-Za-z0-9_.-]*):)?(\d+)|(?:([A-Za-z][A-Za-z0-9_.-]*):)?(\d+)"
 )
 # Options whose text a variable of the job gets; an option that is not given sets none.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from mlacheck.data import load_json, load_yaml, rules_root
 from mlacheck.frozen import frozen
+from mlacheck.pattern import lazy
 from mlacheck.probes.distribution import DISTRIBUTIONS
 from mlacheck.probes.version import parse_version, tag_version
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 ENGINES: Final = tuple(cast("dict[str, Any]", load_yaml("engines.yaml")))
 
 # Requirement text as METADATA has it, with or without the distribution's name in front.
-_EXACT = re.compile(r"(?:[\w.-]+\s*(?:\[[^]]*\])?\s*==)?=*\s*(\d[\w.!+-]*)")
+_EXACT = lazy(r"(?:[\w.-]+\s*(?:\[[^]]*\])?\s*==)?=*\s*(\d[\w.!+-]*)")
 
 
 @frozen

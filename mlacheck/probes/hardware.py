@@ -7,8 +7,9 @@ import re
 
 from mlacheck.data import load_yaml
 from mlacheck.frozen import frozen
+from mlacheck.pattern import lazy
 
-_CAPABILITY = re.compile(r"(?:sm|compute)[ _-]?(\d)(\d)?\.?(\d)[af]?", re.IGNORECASE)
+_CAPABILITY = lazy(r"(?:sm|compute)[ _-]?(\d)(\d)?\.?(\d)[af]?", re.IGNORECASE)
 
 
 @frozen

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mlacheck.frozen import frozen, replace
+from mlacheck.pattern import lazy
 from mlacheck.probes.catalogue import load_catalogue
 from mlacheck.probes.config import ConfigProblem, overridden, read_object, shape_problem
 from mlacheck.probes.dimensions import dimension_problems
@@ -22,20 +23,20 @@ CONFIG_NAME: Final = "config.json"
 QUANT_NAME: Final = "hf_quant_config.json"
 HOW_TO_SUPPLY: Final = "supply it with --model PATH, a config.json or a folder that has one"
 
-_HUB_ID: Final = re.compile(r"(?:[\w.-]+/)?[\w.-]+", re.ASCII)
-_COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
+_HUB_ID: Final = lazy(r"(?:[\w.-]+/)?[\w.-]+", re.ASCII)
+_COMMIT: Final = lazy(r"[0-9a-f]{7,64}")
 # What the Hugging Face cache calls a repository's folder, wherever the cache lies.
-_CACHED: Final = re.compile(r"(?:^|/)models--([\w.-]+?)--([\w.-]+)(?:/|$)", re.ASCII)
-_QUANTIZED: Final = re.compile(
+_CACHED: Final = lazy(r"(?:^|/)models--([\w.-]+?)--([\w.-]+)(?:/|$)", re.ASCII)
+_QUANTIZED: Final = lazy(
     r"(?:[-_.](?:fp8|fp4|nvfp4|mxfp[48]|awq|gptq|int[48]|w\d+a\d+\w*|bf16|[48]bit|dynamic|block|static))+$",
     re.ASCII,
 )
-_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_URL: Final = lazy(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _SHOWN: Final = 200
 _LIKE: Final = 0.75
 _DERIVED: Final = 0.9
-_PART: Final = re.compile(r"model-\d+-of-\d+\.safetensors", re.ASCII)
-_WHOLE: Final = re.compile(r"model\.safetensors", re.ASCII)
+_PART: Final = lazy(r"model-\d+-of-\d+\.safetensors", re.ASCII)
+_WHOLE: Final = lazy(r"model\.safetensors", re.ASCII)
 
 
 @frozen

@@ -8,9 +8,10 @@ import re
 from packaging.version import InvalidVersion, Version
 
 from mlacheck.frozen import frozen
+from mlacheck.pattern import lazy
 
 # Leading version of a tag such as v0.5.18-cu130-runtime; two-part numbers (25.12-py3) are calendar tags.
-_TAG = re.compile(r"v?(\d+\.\d+\.\d+(?:[._-]?(?:post|rc|a|b|dev)\d+)*)(?![\w.])(?:[-_].*)?", re.IGNORECASE)
+_TAG = lazy(r"v?(\d+\.\d+\.\d+(?:[._-]?(?:post|rc|a|b|dev)\d+)*)(?![\w.])(?:[-_].*)?", re.IGNORECASE)
 
 
 @frozen

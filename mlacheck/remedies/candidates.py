@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.ruleset.interpreter import decide
@@ -9,7 +10,7 @@ from mlacheck.ruleset.program import UNSET
 from mlacheck.similar import closest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from mlacheck.engines import Grammar
     from mlacheck.evaluation import Edits, Evaluation, Outcome
@@ -120,12 +121,15 @@ class Candidates:
         return list(seen)
 
 
-def meant_by(value: object, known: Iterable[object]) -> str | None:
+def meant_by(value: object, known: tuple[object, ...]) -> str | None:
     """Give the known value that a text misspells."""
-    if not isinstance(value, str):
-        return None
+    return _meant(value, known) if isinstance(value, str) else None
+
+
+@lru_cache(maxsize=1024)
+def _meant(text: str, known: tuple[object, ...]) -> str | None:
     names = {one.upper(): one for one in known if isinstance(one, str)}
-    if value.upper() in names:
+    if text.upper() in names:
         return None
-    close = closest(value.upper(), names, 1, _LIKE)
+    close = closest(text.upper(), names, 1, _LIKE)
     return names[close[0]] if close else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from mlacheck.frozen import frozen, replace
 from mlacheck.launch.command import LaunchCommand, Word
 from mlacheck.launch.quoting import quote
+from mlacheck.pattern import lazy
 from mlacheck.ruleset.program import UNSET
 
 if TYPE_CHECKING:
@@ -17,9 +18,7 @@ if TYPE_CHECKING:
     from mlacheck.engines import Option
 
 _ENV: Final = "env."
-_NUMBER: Final = re.compile(
-    r"-\d+(\.\d*)?|-\.\d+"
-)  # what argparse takes for a value though it starts with `-`
+_NUMBER: Final = lazy(r"-\d+(\.\d*)?|-\.\d+")  # what argparse takes for a value though it starts with `-`
 
 
 @frozen

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import codecs
-import re
 from typing import Final
 
 from mlacheck.launch.command import Document, LaunchProblem
 from mlacheck.launch.piece import Lines
 from mlacheck.launch.programs import MENTIONS
+from mlacheck.pattern import lazy
 from mlacheck.probes.engine import ENGINES, entry_points
 
 MOST_BYTES: Final = 8_000_000
-_ENTRY: Final = re.compile("|".join(entry_points(engine)["entry"] for engine in ENGINES))
+_ENTRY: Final = lazy("|".join(entry_points(engine)["entry"] for engine in ENGINES))
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
