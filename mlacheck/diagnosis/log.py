@@ -31,12 +31,13 @@ _FIELD: Final = re.compile(r"\b(?:Unexpected keyword argument|Input should be (?
 _CONFIG: Final = re.compile(r"^(?!.*error: argument).*\b\d+ validation errors? for \w+Config\b")
 _CONFIG_FILE: Final = re.compile(r"\bConfig file must be |\bconfig files? specified!")
 _PARSER: Final = (
-    ("unknown-flag", re.compile(r"error: unrecognized arguments: (?P<token>\S+)")),
+    ("unknown-flag", re.compile(r"error: unrecognized arguments:\s*(?P<token>\S*)")),
     ("ambiguous-flag", re.compile(r"error: ambiguous option: (?P<token>\S+) could match")),
     ("invalid-choice", re.compile(r"error: argument (?P<flag>\S+): invalid choice: '?(?P<token>[^'\s]*)")),
     ("invalid-value", re.compile(r"error: argument (?P<flag>[^\s/:]+)\S*: \d+ validation error")),
     ("invalid-value", re.compile(r"error: argument (?P<flag>[^\s/:]+)\S*: Value (?P<token>\S+) cannot be")),
     ("invalid-value", re.compile(r"error: argument (?P<flag>[^\s/:]+)\S*: Decimals are not allowed")),
+    ("invalid-value", re.compile(r"error: argument (?P<flag>[^\s/:]+)\S*: (?P<token>\S+) was removed\b")),
     ("missing-value", re.compile(r"error: argument (?P<flag>\S+): expected (?:one|at least one) argument")),
     ("invalid-value", re.compile(r"error: argument (?P<flag>\S+): invalid \S+ value: '?(?P<token>[^'\s]*)")),
     ("unexpected-argument", re.compile(r"error: argument (?P<flag>\S+): ignored explicit argument")),
