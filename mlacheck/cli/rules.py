@@ -119,12 +119,23 @@ def _show(rule: FindRule) -> None:
 @click.option("--engine-version", "version", metavar="V", help="a recorded version; the newest if not given")
 @click.option("--flag", metavar="FLAG", help="list only guards that this flag can trigger")
 @click.option("--area", metavar="AREA", help="list only guards of this area")
+@click.option("--list", "listed", is_flag=True, help="list every guard that no rule models (text)")
 @click.option("-q", "--quiet", is_flag=True, help="the table alone (text)")
 @format_option
 def coverage(
-    engine: str, version: str | None, flag: str | None, area: str | None, format_: str, *, quiet: bool
+    engine: str,
+    version: str | None,
+    flag: str | None,
+    area: str | None,
+    format_: str,
+    *,
+    listed: bool,
+    quiet: bool,
 ) -> None:
-    """Show which of the engine's start-up guards the rules model, and list those that none does."""
+    """Show which of the engine's start-up guards the rules model.
+
+    Those that none does are listed with --list, or with --flag or --area, which narrow the list.
+    """
     from mlacheck.engines import Grammar  # the options of one version, only here
     from mlacheck.probes.engine import recorded_versions  # same
     from mlacheck.report.coverage import as_json, as_text  # same
@@ -144,7 +155,13 @@ def coverage(
         _refuse(f"{engine} {version} has no option {flag!r}")
     flags = {name: option.flag for name, option in grammar.options.items()}
     found = found.of_flag(dest).of_area(area)
-    click.echo(as_json(found, flags) if format_ == "json" else as_text(found, flags, listed=not quiet))
+    if format_ == "json":
+        click.echo(as_json(found, flags))
+        return
+    listed = listed or flag is not None or area is not None
+    click.echo(as_text(found, flags, listed=listed and not quiet))
+    if not listed and not quiet:
+        click.echo("what no rule models is listed with --flag FLAG, --area AREA or, whole, --list")
 
 
 def _meant(grammar: Grammar, flag: str | None) -> str | None:

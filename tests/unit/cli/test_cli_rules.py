@@ -151,8 +151,18 @@ def test_rows_of_a_rule_that_is_not_there_are_bad_usage():
     assert "did you mean trtllm-mla-dcp-speculative" in result.stderr
 
 
-def test_quiet_coverage_is_the_table_alone():
-    whole, table = run("rules", "coverage").stdout, run("rules", "coverage", "-q").stdout
+def test_coverage_lists_what_no_rule_models_only_when_asked():
+    plain = run("rules", "coverage").stdout
+    table = run("rules", "coverage", "-q").stdout
+    whole = run("rules", "coverage", "--list").stdout
+    assert "share" in table
+    assert plain.removeprefix(table).splitlines() == [
+        "what no rule models is listed with --flag FLAG, --area AREA or, whole, --list"
+    ]
     assert whole.startswith(table)
     assert len(table.splitlines()) < len(whole.splitlines()) / 2
-    assert "share" in table
+    for narrowed in (("--flag", "--tp-size"), ("--area", "topology")):
+        assert (
+            run("rules", "coverage", *narrowed).stdout == run("rules", "coverage", *narrowed, "--list").stdout
+        )
+    assert run("rules", "coverage", "-q", "--list").stdout == table
