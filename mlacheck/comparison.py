@@ -51,6 +51,12 @@ class Comparison:
     defaults: tuple[Changed, ...]
 
     @property
+    def kept(self) -> tuple[Finding, ...]:
+        """Give what the new version finds and the old one does too."""
+        fresh = {one.id for one in self.fresh}
+        return tuple(one for one in self.new.findings if one.id not in fresh)
+
+    @property
     def same(self) -> bool:
         """Tell whether nothing changes for this line."""
         return self.old.verdict == self.new.verdict and not (

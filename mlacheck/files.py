@@ -35,7 +35,7 @@ _OF_COMMANDS: Final = frozenset(
 _BREAKS: Final = frozenset(
     {"shell-syntax", "unbalanced-quote", "unbalanced-expansion", "nested-too-deep", "too-long"}
 )
-_SILENT: Final = frozenset({"other-server-type", "not-utf8", "not-python"})
+_SILENT: Final = frozenset({"other-server-type", "not-utf8"})
 STDIN: Final = "<stdin>"
 
 

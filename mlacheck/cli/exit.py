@@ -9,7 +9,7 @@ import click
 from mlacheck.finding import LEVELS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from mlacheck.finding import Report
 
@@ -18,6 +18,7 @@ FINDINGS: Final = 1
 USAGE: Final = 2
 NOTHING: Final = 3
 NOT_RUN: Final = 4
+_NAMED: Final = 3  # paths that a message names
 EPILOG: Final = (
     "Exit codes: 0 nothing at or above the threshold, 1 findings, 2 bad usage, 3 no launch command, "
     "4 a requested check could not run."
@@ -33,6 +34,18 @@ class InputError(click.ClickException):
         """Say what is wrong, without the usage: the flags were right."""
         for line in self.message.splitlines():
             click.echo(f"error: {line}", file=file, err=True)
+
+
+def say_nothing_in(paths: Sequence[str]) -> None:
+    """Say that the named files and folders launch nothing, and what can be done."""
+    names = ["standard input" if path == "-" else path for path in paths]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    click.echo(f"error: no launch command found in {', '.join(names[:_NAMED])}{more}", err=True)
+    click.echo(
+        "  name the file that starts the engine, or give its command: mlacheck validate -- COMMAND; "
+        "--allow-empty takes none as passed",
+        err=True,
+    )
 
 
 def reaches(report: Report, fail_on: str, *, strict: bool) -> bool:

@@ -57,8 +57,10 @@ def command(files: Sequence[str], *, only_show: bool, allow_empty: bool, **given
         sys.exit(codes.USAGE)
     if codes.FINDINGS in found:
         sys.exit(codes.FINDINGS)
-    empty = all(one == codes.NOTHING for one in found)
-    sys.exit(codes.NOTHING if empty and not allow_empty else codes.OK)
+    if all(one == codes.NOTHING for one in found) and not allow_empty:
+        codes.say_nothing_in(files)
+        sys.exit(codes.NOTHING)
+    sys.exit(codes.OK)
 
 
 def _file(file: str, session: Session, engine: str, *, only_show: bool) -> int:

@@ -177,7 +177,7 @@ def _files(pairs: list[tuple[str, str]], given: dict[str, Any]) -> int:
     if missing:
         return codes.USAGE
     if code == codes.OK and not given["allow_empty"] and not any(report.command for report in reports):
-        click.echo("error: no launch command found", err=True)
+        codes.say_nothing_in(given["files"])
         return codes.NOTHING
     return code
 

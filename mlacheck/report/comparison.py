@@ -30,6 +30,7 @@ def text_lines(one: Comparison, width: int) -> Iterator[str]:
             yield from wrap(f"{flag.kind}: {flag.text}", width, "    ", "      ")
     yield from _findings("new:", one.fresh, width)
     yield from _findings("gone:", one.gone, width)
+    yield from _findings("on both:", one.kept, width)
     if one.values:
         yield from ("", "  would run:")
         for value in one.values:

@@ -52,7 +52,9 @@ def write_text(reports: Sequence[Report], stream: TextIO, style: Style) -> None:
     write = _styled_writer(stream) if wants_colour(stream) else _plain_writer(stream)
     width = width_of(stream)
     for report in reports:
-        if style.quiet and report.verdict == "ok" and not report.live:
+        # A check that was asked for and did not run fails the run: its row says why.
+        unrun = any(row.get("state") == "not run" and row.get("needed") for row in report.decode)
+        if style.quiet and report.verdict == "ok" and not report.live and not unrun:
             continue
         for line in _Page(report, style, width).lines():
             write(line)

@@ -72,6 +72,16 @@ def test_exit_codes(arguments, code):
     assert CliRunner().invoke(cli, ["compare", "--gpu", "b200", *arguments]).exit_code == code
 
 
+def test_what_both_versions_find_is_named_too():
+    line = f"{DEEPSEEK} --dcp-size 8 --attention-backend fa3"
+    done = CliRunner().invoke(cli, ["compare", "0.5.18", "0.5.23", "--gpu", "b200", "--args", line])
+    assert done.exit_code == 0
+    assert "verdict:     error\n" in done.stdout
+    assert "on both:\n    error[MLA191]" in done.stdout
+    passing = CliRunner().invoke(cli, ["compare", "0.5.18", "0.5.23", "--gpu", "b200", "--args", DEEPSEEK])
+    assert "on both" not in passing.stdout
+
+
 def test_json():
     done = CliRunner().invoke(
         cli, ["compare", "0.5.17", "0.5.23", "--gpu", "b200", "--format", "json", "--args", DEEPSEEK]

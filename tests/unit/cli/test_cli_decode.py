@@ -194,6 +194,9 @@ def test_a_decode_check_in_the_validation_of_a_vllm_line():
     assert result.exit_code == 4, result.output
     [row] = json.loads(result.stdout)["decode"]
     assert (row["backend"], row["name"], row["state"]) == ("vllm-fa3", "runs", "not run")
+    quiet = CliRunner().invoke(cli, [*arguments, "-q"])
+    assert quiet.exit_code == 4
+    assert f"not run; {row['detail'][:20]}" in quiet.stdout
 
 
 def test_a_backend_by_its_name_in_an_engine():

@@ -203,3 +203,31 @@ def test_a_quote_that_is_never_closed_is_told_once(tmp_path):
     result = CliRunner().invoke(cli, ["validate", str(path), "--gpu", "b200", "--engine-version", "0.5.18"])
     assert "MLA090" in result.stdout
     assert "UNKNOWN" not in result.stdout
+
+
+def test_where_nothing_is_launched_the_places_and_the_next_step_are_named(tmp_path):
+    (tmp_path / "a.sh").write_text("echo hi\n")
+    for name in ("a.sh", ""):
+        result = run(tmp_path / name)
+        assert result.exit_code == 3
+        assert f"no launch command found in {tmp_path / name}\n" in result.stderr
+        assert "-- COMMAND" in result.stderr
+    assert "found in standard input\n" in run("-", input="echo hi\n").stderr
+    many = [tmp_path / f"{one}.sh" for one in "bcdef"]
+    for one in many:
+        one.write_text("echo hi\n")
+    assert f"{many[2]} and 2 more\n" in run(*many).stderr
+    assert run("--allow-empty", tmp_path).stderr == ""
+
+
+def test_python_that_cannot_be_read_is_told_where_it_names_an_engine(tmp_path):
+    (tmp_path / "a.py").write_text('run(["python", "-m", "sglang.launch_server", "--tp", "8"]\n')
+    (tmp_path / "b.py").write_text("print 'no engine'\n")
+    (tmp_path / "c.sh").write_text(f"{GOOD}\n")
+    code, found = rows(tmp_path)
+    assert code == 0
+    assert [(one["verdict"], [f["id"] for f in one["findings"]]) for one in found] == [
+        ("unknown", ["MLA091"]),
+        ("ok", []),
+    ]
+    assert "Python" in found[0]["findings"][0]["message"]
