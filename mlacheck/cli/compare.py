@@ -51,7 +51,8 @@ def command(old: str, new: str, text: str | None, words: Sequence[str], format_:
             result = read_launch(text, words, given)
     launches = [one for one in result.commands if recorded_versions(one.engine)]
     if len(launches) != 1:
-        click.echo(f"error: {len(launches)} launch commands found; compare takes one", err=True)
+        count = f"{len(launches)} launch commands" if launches else "no launch command"
+        click.echo(f"error: {count} found; compare takes one: --args TEXT or -- COMMAND...", err=True)
         sys.exit(codes.NOTHING if not launches else codes.USAGE)
     known = recorded_versions(launches[0].engine)
     for version in (old, new):

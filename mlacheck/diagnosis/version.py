@@ -29,6 +29,8 @@ def versions(log: Log) -> tuple[tuple[str, ...], str]:
             return fit, "the arguments that the log prints are this version's"
         if fit and len(fit) < len(recorded_versions(log.engine)):
             return fit, said or "the arguments that the log prints fit these"
+    if not said and not any(log.likely):
+        return named, "nothing in the log tells the engine or its version; --engine E says whose log it is"
     return named, said or "nothing in the log tells it"
 
 

@@ -82,6 +82,15 @@ def test_what_both_versions_find_is_named_too():
     assert "on both" not in passing.stdout
 
 
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("echo nothing", "no launch command"), (f"{DEEPSEEK}; {DEEPSEEK}", "2 launch commands")],
+)
+def test_how_many_lines_were_found_instead_of_one(text, count):
+    done = CliRunner().invoke(cli, ["compare", "0.5.17", "0.5.23", "--gpu", "b200", "--args", text])
+    assert f"error: {count} found; compare takes one: --args" in done.stderr
+
+
 def test_json():
     done = CliRunner().invoke(
         cli, ["compare", "0.5.17", "0.5.23", "--gpu", "b200", "--format", "json", "--args", DEEPSEEK]

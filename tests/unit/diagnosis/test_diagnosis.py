@@ -486,3 +486,11 @@ def test_what_is_no_text_is_no_log(tmp_path):
     done = CliRunner().invoke(cli, ["diagnose", str(path)])
     assert done.exit_code == 2
     assert "is no log" in done.stderr
+
+
+def test_a_log_of_no_engine_is_not_said_to_be_one_of_them():
+    hello = CliRunner().invoke(cli, ["diagnose", "-"], input="hello\n")
+    assert hello.exit_code == 3
+    assert "nothing in the log tells the engine or its version; --engine E" in " ".join(hello.stdout.split())
+    named = CliRunner().invoke(cli, ["diagnose", "-"], input="sglang starts\n").stdout
+    assert "(nothing in the log tells it)" in named
