@@ -25,7 +25,7 @@ test: $(VENV)/tested lint
 	$(BIN)/python -m mlacheck rules test
 	$(BIN)/python -m mlacheck rules test --engine vllm
 	$(BIN)/python tools/rule_pages.py --check
-	$(BIN)/python -m pytest --cov=mlacheck --cov-report=term:skip-covered
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --cov=mlacheck --cov-report=term:skip-covered
 	$(BIN)/python tools/check_coverage.py
 
 lint: $(VENV)/tested

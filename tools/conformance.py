@@ -193,9 +193,9 @@ def replay(version: str, rows: Iterable[dict[str, Any]], models: Path) -> Tally:
 
 def table(tallies: Iterable[Tally]) -> str:
     """Lay the counts out as a table."""
-    lines = ["version    cases  " + "  ".join(kind.rjust(12) for kind in KINDS)]
+    lines = ["version        cases  " + "  ".join(kind.rjust(12) for kind in KINDS)]
     lines.extend(
-        f"{one.version:9}  {one.cases:5}  " + "  ".join(str(one.counts[kind]).rjust(12) for kind in KINDS)
+        f"{one.version:13}  {one.cases:5}  " + "  ".join(str(one.counts[kind]).rjust(12) for kind in KINDS)
         for one in tallies
     )
     return "\n".join(lines)
