@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -14,8 +15,6 @@ _HINT: Final = 6
 # A message this long was cut; so many characters of it are enough then.
 _CUT: Final = 138
 _ENOUGH: Final = 24
-# Stands for a value that the engine fills in.
-_ANY: Final = "\0"
 
 
 def says(text: str, template: str) -> bool:
@@ -35,7 +34,7 @@ def says(text: str, template: str) -> bool:
         (len(piece) >= _HINT and piece in text) or begins in piece or ends in piece for piece in pieces
     ) and not (cut and text.startswith(pieces[-1][-_HINT:])):
         return False  # nothing in common: spare the search
-    shared = _shared(text, [*template.replace("{}", _ANY), *(_ANY * cut)])
+    shared = _shared(text, [*template.split("{}"), *[""] * cut])
     return shared >= _SHARED * len(text) or (cut and shared >= _ENOUGH)
 
 
@@ -44,22 +43,40 @@ def was_cut(template: str) -> bool:
     return len(template) >= _CUT
 
 
-def _shared(text: str, template: Sequence[str]) -> int:
-    """Give the most characters that a text takes from a template in one run through it."""
-    best = [0] * (len(template) + 1)
-    for char in text:
-        after = [-1] * (len(template) + 1)
-        for at, wanted in enumerate(template):
-            count = best[at]
-            if count < 0:
-                continue
-            if wanted == _ANY:
-                best[at + 1] = max(best[at + 1], count)
-                after[at] = max(after[at], count)
-            elif wanted == char:
-                after[at + 1] = max(after[at + 1], count + 1)
-        best = after
-    return max(best)
+def _shared(text: str, pieces: Sequence[str]) -> int:
+    """Give the most characters that a text has in common with pieces of a template in one run through it.
+
+    Between two pieces anything may stand; the text may begin and end anywhere. -1: it cannot stand there.
+    """
+
+    @cache
+    def behind(number: int, at: int) -> int:
+        """Give the most from `at` on, which stands between the piece before `number` and that piece."""
+        best = 0  # the value goes on to the end of the text
+        piece = pieces[number]
+        for start in range(at, len(text)):
+            if text.startswith(piece, start):
+                best = max(best, ended(number, start + len(piece), len(piece)))
+            elif piece.startswith(text[start:]):
+                best = max(best, len(text) - start)
+        return best
+
+    def ended(number: int, at: int, shared: int) -> int:
+        """Give the most where a piece that shares so many characters has ended at `at`."""
+        if at == len(text):
+            return shared
+        rest = behind(number + 1, at) if number + 1 < len(pieces) else -1
+        return -1 if rest < 0 else shared + rest
+
+    best = -1
+    for number, piece in enumerate(pieces):
+        for begin in range(len(piece) + 1):
+            tail = piece[begin:]
+            if text.startswith(tail):
+                best = max(best, ended(number, len(tail), len(tail)))
+            elif tail.startswith(text):
+                best = len(text)
+    return best
 
 
 def _flat(text: str) -> str:
