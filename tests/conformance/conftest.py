@@ -35,4 +35,5 @@ def pytest_terminal_summary(terminalreporter):
         from conformance import Tally, table
 
         terminalreporter.section("recorded verdicts")
-        terminalreporter.write_line(table(Tally(name, cases, Counter(counts)) for name, cases, counts in rows))
+        tallies = (Tally(name, cases, Counter(counts)) for name, cases, counts in rows)
+        terminalreporter.write_line(table(tallies))
