@@ -26,7 +26,6 @@ def test_verdicts_of_several_versions_are_recorded():
     assert len(FILES) >= 9
 
 
-@pytest.mark.no_cover  # every line again, at half the speed, would show nothing that the unit tests do not
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".jsonl.gz"))
 def test_the_rules_agree_with_the_engine(conformance, agrees, path):
     version = path.name.removesuffix(".jsonl.gz")

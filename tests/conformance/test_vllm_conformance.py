@@ -21,7 +21,6 @@ def conformance():
     return module
 
 
-@pytest.mark.no_cover  # as for SGLang
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".jsonl.gz"))
 def test_the_rules_agree_with_the_engine(conformance, agrees, path):
     version = path.name.removesuffix(".jsonl.gz")
