@@ -159,7 +159,7 @@ class Evaluation:
 
     def then(self, hit: Hit, outcome: Outcome) -> Outcome:
         """Give the outcome as it was when a rule fired: later rules may have set what it reads."""
-        return Outcome(dict(hit.facts), dataclasses.replace(outcome.run, setters=dict(hit.setters)))
+        return Outcome(hit.facts, dataclasses.replace(outcome.run, setters=hit.setters))
 
     def chosen(self, hit: Hit, outcome: Outcome) -> Iterator[str]:
         """Name the facts that a hit reads, and those behind derived ones whose value a rule chose."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -40,8 +39,9 @@ class Selection:
                 continue
             if _START.fullmatch(term) and any(id_.startswith(term) for id_ in ids):
                 continue
-            close = difflib.get_close_matches(term, [*names, *_PHASES, *LEVELS], n=3, cutoff=0.7)
-            close = [one.upper() if one in ids else one for one in close]
+            from mlacheck.ruleset.names import close_names  # only for a mistake
+
+            close = close_names(term, [*names, *_PHASES, *LEVELS], like=0.7)
             hint = f"did you mean {' or '.join(close)}?" if close else "`mlacheck rules list` names them all"
             raise TermError(f"{given!r} is no rule's id, start of an id, slug, phase or level; {hint}")
 

@@ -288,10 +288,10 @@ def _known(name: str, names: Sequence[str], of: str) -> str:
     """Give a backend's name, or refuse it with those that there are."""
     if name in names:
         return name
-    import difflib  # only for what is misspelt
+    from mlacheck.similar import closest  # only for what is misspelt
 
     spelled = {one.lower(): one for one in names}
-    close = difflib.get_close_matches(name.lower(), spelled, n=1)
+    close = closest(name.lower(), spelled, 1, 0.6)
     meant = f" Did you mean {spelled[close[0]]}?" if close else ""
     raise click.UsageError(f"--backend {name} is none of {of}: {', '.join(names)}.{meant}")
 

@@ -199,13 +199,15 @@ def _lines(pairs: list[tuple[str, str]], given: dict[str, Any]) -> int:
 
 def _misplaced(words: Sequence[str], reports: Sequence[Report]) -> None:
     """Say that an option of ours stands after `--`, where it is the engine's."""
-    from mlacheck.engines import Grammar  # only for a line with an error
+    own = {name for one in click.get_current_context().command.params for name in one.opts}
+    given = [name for word in words if (name := word.partition("=")[0]) in own and name.startswith("--")]
+    if not given:
+        return
+    from mlacheck.engines import Grammar  # only where an option of ours stands there
     from mlacheck.probes.engine import recorded_versions  # same
 
-    own = {name for one in click.get_current_context().command.params for name in one.opts}
     theirs = Grammar.load(reports[0].engine, recorded_versions(reports[0].engine)[-1]).flags
-    given = (word.partition("=")[0] for word in words if word.startswith("--"))
-    wrong = next((one for one in given if one in own and one not in theirs), None)
+    wrong = next((one for one in given if one not in theirs), None)
     if wrong is not None:
         click.echo(f"note: {wrong} goes to the engine here; mlacheck's own options stand before --", err=True)
 

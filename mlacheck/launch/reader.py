@@ -223,17 +223,20 @@ class Reader(Recognizer):
         frame = replace(script.frame, wrappers=(), file_kind=kind)
         if kind == "shell":
             self.batch(text, frame, script.inner_state() if inherits else script.fresh_state())
-        elif kind in self.readers:
-            self._depth += 1
-            self.readers[kind](self, text, frame)
-            self._depth -= 1
+        else:
+            self._inner(text, frame)
 
     def manifest(self, pieces: Sequence[Piece], frame: Frame) -> None:
         """Read a string that holds a manifest."""
         text = Pieces(pieces)
-        if "yaml" in self.readers and self.mentions(text.text) and self._depth <= _DEEPEST:
+        if self.mentions(text.text) and self._depth <= _DEEPEST:
+            self._inner(text, replace(frame, file_kind="yaml"))
+
+    def _inner(self, text: Pieces, frame: Frame) -> None:
+        """Read a text inside another one as its kind of file, if there is a reader for it."""
+        if frame.file_kind in self.readers:
             self._depth += 1
-            self.readers["yaml"](self, text, replace(frame, file_kind="yaml"))
+            self.readers[frame.file_kind](self, text, frame)
             self._depth -= 1
 
     def code(self, pieces: Sequence[Piece], frame: Frame) -> None:

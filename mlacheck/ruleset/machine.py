@@ -34,8 +34,8 @@ class Hit:
     message: str
     values: tuple[tuple[str, object], ...]
     # What was known and which rules had set it when this one fired.
-    facts: Mapping[str, object] = field(default_factory=dict)
-    setters: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    facts: dict[str, object] = field(default_factory=dict)
+    setters: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -59,7 +59,7 @@ def _names_in(path: Path) -> dict[str, str]:
     return names
 
 
-def close_names(name: str, names: Iterable[str]) -> Sequence[str]:
+def close_names(name: str, names: Iterable[str], like: float = 0.75) -> Sequence[str]:
     """Give the names that are meant, perhaps: ids in capitals, as they are written."""
-    close = difflib.get_close_matches(name.lower(), list(names), n=3, cutoff=0.75)
+    close = difflib.get_close_matches(name.lower(), list(names), n=3, cutoff=like)
     return [one.upper() if re.fullmatch(r"[a-z]{3}\d{3}", one) else one for one in close]

@@ -33,9 +33,8 @@ def generated(root: Mapping, beside: Beside | None) -> Iterator[tuple[str, dict[
 
 def beside_of(beside: Beside | None) -> Maps:
     """Give the maps that the kustomization beside a manifest generates."""
-    text = (
-        next((told for one in _FILES if (told := beside.text(one)[0]) is not None), None) if beside else None
-    )
+    texts = (beside.text(one)[0] for one in _FILES) if beside is not None else ()
+    text = next((one for one in texts if one is not None), None)
     if text is None:
         return {}
     from mlacheck.launch.file.yaml_ import documents  # only where a map is missing
