@@ -6,6 +6,8 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
+
 # How long it takes to draw a value says how busy the machine is.
 settings.register_profile("shared", suppress_health_check=[HealthCheck.too_slow], deadline=None)
 settings.load_profile("shared")
@@ -18,7 +20,6 @@ def pytest_terminal_summary(terminalreporter):
         value for one in reports for name, value in getattr(one, "user_properties", ()) if name == "tally"
     )
     if rows:
-        sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
         from conformance import Tally, table  # a tool
 
         terminalreporter.section("recorded verdicts")

@@ -1,11 +1,6 @@
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent.parent.parent / "tools"))
 
 LIMITS = {"false OK": 0, "false alarm": 0, "wrong value": 0, "wrong reason": 0.01, "undecided": 0.01}
 

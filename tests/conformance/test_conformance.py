@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 
+import conformance
 import pytest
+from fired import fired
 
 HERE = Path(__file__).parent
-TOOL = HERE.parent.parent / "tools" / "conformance.py"
 FILES = sorted((HERE / "recorded").glob("*.jsonl.gz"))
-
-
-@pytest.fixture(scope="module")
-def conformance():
-    spec = importlib.util.spec_from_file_location("conformance", TOOL)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_verdicts_of_several_versions_are_recorded():
@@ -27,7 +17,7 @@ def test_verdicts_of_several_versions_are_recorded():
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".jsonl.gz"))
-def test_the_rules_agree_with_the_engine(conformance, agrees, path):
+def test_the_rules_agree_with_the_engine(agrees, path):
     version = path.name.removesuffix(".jsonl.gz")
     tally = conformance.replay(version, conformance.rows_of(path), HERE / "models")
     assert tally.cases >= 400
@@ -35,7 +25,7 @@ def test_the_rules_agree_with_the_engine(conformance, agrees, path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".jsonl.gz"))
-def test_the_recorded_lines_hold_both_verdicts_and_values(conformance, path):
+def test_the_recorded_lines_hold_both_verdicts_and_values(path):
     rows = list(conformance.rows_of(path))
     verdicts = [row["verdict"] for row in rows]
     assert verdicts.count("ok") >= 50
@@ -51,7 +41,7 @@ def flipped(row):
     return row | {"verdict": "ok", "resolved": {}, "backends": []}
 
 
-def test_the_replay_notices_a_wrong_verdict_a_wrong_value_and_a_wrong_reason(conformance):
+def test_the_replay_notices_a_wrong_verdict_a_wrong_value_and_a_wrong_reason():
     rows = list(conformance.rows_of(FILES[-1]))[:60]
     version = FILES[-1].name.removesuffix(".jsonl.gz")
 
@@ -74,9 +64,7 @@ def test_the_replay_notices_a_wrong_verdict_a_wrong_value_and_a_wrong_reason(con
     assert counts(wrong)["wrong value"] == len(accepted)
 
 
-def test_the_guard_that_fired_is_told_by_file_function_and_message(conformance):
-    from fired import fired  # a tool, on the path of these tests only
-
+def test_the_guard_that_fired_is_told_by_file_function_and_message():
     version = FILES[-1].name.removesuffix(".jsonl.gz")
     told = [fired(row, version) for row in conformance.rows_of(FILES[-1]) if row.get("function")]
     found = [one for one in told if one]

@@ -3,23 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import json
 import sys
-from pathlib import Path
 
-import pytest
-
-TOOLS = Path(__file__).parent.parent.parent / "tools"
-
-
-@pytest.fixture(scope="module")
-def record():
-    spec = importlib.util.spec_from_file_location("record", TOOLS / "record.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+import record
 
 
 def line(verdict="ok", **result):
@@ -27,21 +14,21 @@ def line(verdict="ok", **result):
     return json.dumps({"case": case, "result": {"verdict": verdict, "resolved": {}, **result}})
 
 
-def test_values_that_no_report_shows_are_dropped(record):
+def test_values_that_no_report_shows_are_dropped():
     values = {"page_size": 64, "model_path": "/home/me/model", "mem_fraction_static": 0.8}
     [row] = record.recorded([line(resolved=values, backends=["a", "b"])], "0.5.20", "random")
     assert row["resolved"] == {"page_size": 64}
     assert (row["id"], row["kind"], row["flashinfer"], row["backends"]) == ("7", "random", None, ["a", "b"])
 
 
-def test_messages_are_short_and_name_no_folders(record):
+def test_messages_are_short_and_name_no_folders():
     message = "File not found /home/me/models/deepseek-v3/config.json " + "x" * 500
     [row] = record.recorded([line("error", message=message)], "0.5.20", "random")
     assert row["message"].startswith("File not found config.json x")
     assert len(row["message"]) == 160
 
 
-def test_what_the_recorder_could_not_run_is_dropped(record):
+def test_what_the_recorder_could_not_run_is_dropped():
     lines = [
         line("oracle_fail"),
         line(notes=["environment stage skipped"]),
@@ -51,7 +38,7 @@ def test_what_the_recorder_could_not_run_is_dropped(record):
     assert len(list(record.recorded(lines, "0.5.20", "random", ["stage skipped", "left out"]))) == 1
 
 
-def test_the_same_rows_give_the_same_bytes(record, tmp_path):
+def test_the_same_rows_give_the_same_bytes(tmp_path):
     rows = [{"id": "b"}, {"id": "a"}]
     assert record.write(tmp_path / "x.gz", rows) == 2
     assert record.write(tmp_path / "y.gz", reversed(rows)) == 2
@@ -59,7 +46,7 @@ def test_the_same_rows_give_the_same_bytes(record, tmp_path):
     assert gzip.decompress((tmp_path / "x.gz").read_bytes()) == b'{"id":"a"}\n{"id":"b"}\n'
 
 
-def test_rows_are_added_to_those_that_a_file_has(record, tmp_path, monkeypatch):
+def test_rows_are_added_to_those_that_a_file_has(tmp_path, monkeypatch):
     out, lines = tmp_path / "0.5.20.jsonl.gz", tmp_path / "lines.jsonl"
     record.write(out, [{"id": "6"}, {"id": "7"}])
     lines.write_text(line("error", message="refused"), encoding="utf-8")

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
+import conformance_vllm as conformance
 import pytest
 
 HERE = Path(__file__).parent
-TOOL = HERE.parent.parent / "tools" / "conformance_vllm.py"
 FILES = sorted((HERE / "recorded" / "vllm").glob("*.jsonl.gz"))
 LEAST = {"0.28.0": 200, "0.33.0": 400}
 
 
-@pytest.fixture(scope="module")
-def conformance():
-    spec = importlib.util.spec_from_file_location("conformance_vllm", TOOL)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".jsonl.gz"))
-def test_the_rules_agree_with_the_engine(conformance, agrees, path):
+def test_the_rules_agree_with_the_engine(agrees, path):
     version = path.name.removesuffix(".jsonl.gz")
     tally = conformance.replay(version, conformance.rows_of(path), HERE / "models")
     assert tally.cases >= LEAST.get(version, 100)
     agrees("vllm", tally)
 
 
-def test_a_verdict_that_the_engine_did_not_give_is_noticed(conformance):
+def test_a_verdict_that_the_engine_did_not_give_is_noticed():
     path = FILES[-1]
     version = path.name.removesuffix(".jsonl.gz")
     rows = list(conformance.rows_of(path))[:80]

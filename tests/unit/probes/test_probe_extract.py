@@ -1,24 +1,14 @@
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 import zipfile
 from pathlib import Path
 
+import extract_flashinfer as tool
 import pytest
 
 ROOT = Path(__file__).parents[3]
-
-
-@pytest.fixture(scope="module")
-def tool():
-    spec = importlib.util.spec_from_file_location(
-        "extract_flashinfer", ROOT / "tools" / "extract_flashinfer.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def release(folder, version, parameters):
@@ -35,7 +25,7 @@ def release(folder, version, parameters):
     return path
 
 
-def test_only_changes_are_written(tool, tmp_path, monkeypatch, capsys):
+def test_only_changes_are_written(tmp_path, monkeypatch, capsys):
     wheels = [
         release(tmp_path, "0.6.10", "q, lse=None"),
         release(tmp_path, "0.6.9", "q"),
@@ -52,7 +42,7 @@ def test_only_changes_are_written(tool, tmp_path, monkeypatch, capsys):
     assert data["present"]["comm.dcp_alltoall"] == [["0.6.9", False]]
 
 
-def test_unzipped_tree_and_wheel_agree(tool, tmp_path):
+def test_unzipped_tree_and_wheel_agree(tmp_path):
     wheel = release(tmp_path, "0.6.17", "q, enable_dcp=False")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "tree")
@@ -60,7 +50,7 @@ def test_unzipped_tree_and_wheel_agree(tool, tmp_path):
 
 
 @pytest.mark.parametrize("content", [None, b"not a wheel"])
-def test_unreadable_release(tool, tmp_path, monkeypatch, capsys, content):
+def test_unreadable_release(tmp_path, monkeypatch, capsys, content):
     path = tmp_path / "x.whl"
     if content is not None:
         path.write_bytes(content)
@@ -69,7 +59,7 @@ def test_unreadable_release(tool, tmp_path, monkeypatch, capsys, content):
     assert str(path) in capsys.readouterr().err
 
 
-def test_recorded_table_is_what_the_tool_writes(tool):
+def test_recorded_table_is_what_the_tool_writes():
     path = ROOT / "rules" / "flashinfer" / "signatures.json"
     text = path.read_text(encoding="utf-8")
     assert tool.render(json.loads(text)) == text
