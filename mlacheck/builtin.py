@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from mlacheck.finding import Finding
-from mlacheck.frozen import frozen
+from mlacheck.frozen import frozen, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from mlacheck.finding import Report, Undecided
 
 
 @frozen
@@ -76,6 +78,13 @@ UNUSED_IGNORE: Final = Builtin("MLA514", "unused-ignore", "a suppression silence
 MODELS_DIFFER: Final = Builtin(
     "MLA515", "model-disagreement", "another model is checked than the line serves", "info", _TARGET
 )
+NO_GPU: Final = Builtin(
+    "MLA516",
+    "no-gpu-runs-it",
+    "the line fails on every GPU that it may run on, by a rule that depends on which",
+    "error",
+    _TARGET,
+)
 UNDECIDED: Final = Builtin(
     "MLA519", "verdict-unknown", "what is known does not decide the verdict", "info", INPUT
 )
@@ -106,6 +115,7 @@ BUILTINS: Final = (
     UNKNOWN_IGNORE,
     UNUSED_IGNORE,
     MODELS_DIFFER,
+    NO_GPU,
     UNDECIDED,
     BAD_EVIDENCE,
     EVIDENCE,
@@ -113,3 +123,13 @@ BUILTINS: Final = (
     DISAGREEMENT,
     BROKEN,
 )
+
+
+def with_undecided(report: Report, undecided: Sequence[Undecided]) -> Report:
+    """Leave of a report's undecided rules these; the others are silenced.
+
+    With one of the possible errors gone, that every GPU has one is no longer known.
+    """
+    lost = any(one.level == "error" and one not in undecided for one in report.undecided)
+    findings = tuple(one for one in report.findings if not lost or one.id != NO_GPU.id)
+    return replace(report, findings=findings, undecided=tuple(undecided))

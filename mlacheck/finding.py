@@ -12,6 +12,9 @@ LEVELS: Final = ("info", "warning", "error")
 # Phases in which the engine itself refuses to start; in the others it boots and then dies or decodes wrongly.
 START_UP_PHASES: Final = ("argparse", "resolve", "topology", "environment", "backend-factory", "backend-init")
 
+# All phases, in the order in which they bite.
+PHASES: Final = (*START_UP_PHASES, "first-decode", "silent")
+
 # States of a decode row with which decode is not what the line asks for.
 BAD_DECODE: Final = frozenset({"fails", "wrong", "unsupported by the kernel"})
 # Origin of a resolved value that too much is open for.
@@ -117,8 +120,6 @@ class Report:
     normalised: str = ""
     # Without an error the verdict is unknown: something that the findings do not show is not settled.
     unsure: bool = False
-    # Every possible world has an error, if not the same one.
-    fails_everywhere: bool = False
     # Where the words start when that is below `location`: a script inside a manifest. 0: not below.
     words_line: int = 0
 
@@ -128,20 +129,11 @@ class Report:
         return tuple(finding for finding in self.findings if not finding.suppressed)
 
 
-# What is said of a line that fails on every GPU, on each by a rule of its own.
-NAMELESS: Final = "no GPU runs this line, and what stops it depends on which one it is: name it with --gpu"
-
-
-def fails_unnamed(report: Report) -> bool:
-    """Tell whether a line fails on every GPU and no finding says so: the rule depends on the GPU."""
-    return report.fails_everywhere and all(one.level != "error" for one in report.live)
-
-
 def judged(report: Report) -> Report:
     """Give a report the verdict that its live findings, undecided rules and open ends make."""
     levels = {finding.level for finding in report.live}
     decoded = any(row.get("state") in BAD_DECODE for row in report.decode)
-    if "error" in levels or report.fails_everywhere or decoded:
+    if "error" in levels or decoded:
         verdict = "error"
     elif report.unsure or any(one.level == "error" for one in report.undecided):
         verdict = "unknown"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from mlacheck.finding import NAMELESS, fails_unnamed
 from mlacheck.frozen import frozen, replace
 from mlacheck.remedies.patch import NotEditableError, changes, patched
 from mlacheck.remedies.variable import variable_changes
@@ -63,9 +62,6 @@ def mend(document: Document, session: Session, read: Callable[[Document], Launch
         ids = (one.id for one in report.findings if one.level == "error" and one.id not in accepted[number])
         errors = tuple(dict.fromkeys(ids))
         if not errors:
-            if fails_unnamed(report):
-                waiting = tuple(one.rule for one in report.undecided if one.level == "error")
-                notes.append(Note(command.source.line, waiting, mended=False, text=NAMELESS))
             continue
         found, why = _first(document, result, number, session, read)
         if found is None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from mlacheck.builtin import INPUT
-from mlacheck.finding import LEVELS, START_UP_PHASES, judged
+from mlacheck.builtin import INPUT, with_undecided
+from mlacheck.finding import LEVELS, PHASES, judged
 from mlacheck.frozen import frozen, replace
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mlacheck.finding import Finding, Report, Undecided
 
 OPTION: Final = "option"
-_PHASES: Final = (*START_UP_PHASES, "first-decode", "silent", INPUT)
+_PHASES: Final = (*PHASES, INPUT)
 _START: Final = re.compile(r"[a-z]{1,3}|[a-z]{3}\d{1,3}")
 
 
@@ -51,17 +51,10 @@ class Selection:
 
     def _apply(self, report: Report) -> Report:
         findings = tuple(self._finding(finding) for finding in report.findings)
-        undecided = tuple(one for one in report.undecided if self._why(one.rule, one) is None)
-        lost = report.fails_everywhere and len(undecided) < len(report.undecided)
-        return judged(
-            replace(
-                report,
-                findings=findings,
-                undecided=undecided,
-                fails_everywhere=report.fails_everywhere and not lost,
-                unsure=report.unsure or lost,
-            )
-        )
+        kept = [one for one in report.undecided if not self._ignored(one.rule, one)]
+        done = with_undecided(replace(report, findings=findings), kept)
+        selected = tuple(one for one in kept if self._why(one.rule, one) is None)
+        return judged(replace(done, undecided=selected))
 
     def _finding(self, finding: Finding) -> Finding:
         why = None if finding.suppressed else self._why(finding.id, finding)
@@ -71,12 +64,15 @@ class Selection:
 
     def _why(self, id_: str, one: Finding | Undecided) -> str | None:
         """Say why a finding does not count."""
-        for term in self.ignore:
-            if _means(term.lower(), id_, one):
-                return f"--ignore {term}"
+        ignored = self._ignored(id_, one)
+        if ignored is not None:
+            return f"--ignore {ignored}"
         if self.select and not any(_means(term.lower(), id_, one) for term in self.select):
             return "not selected"
         return None
+
+    def _ignored(self, id_: str, one: Finding | Undecided) -> str | None:
+        return next((term for term in self.ignore if _means(term.lower(), id_, one)), None)
 
 
 def _means(term: str, id_: str, one: Finding | Undecided) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from mlacheck.builtin import BARE_IGNORE, INPUT, NO_REASON, UNKNOWN_IGNORE, UNUSED_IGNORE
+from mlacheck.builtin import BARE_IGNORE, INPUT, NO_REASON, UNKNOWN_IGNORE, UNUSED_IGNORE, with_undecided
 from mlacheck.finding import Location, Remedy, judged
 from mlacheck.frozen import frozen, replace
 
@@ -136,15 +136,7 @@ def silence(report: Report, id_: str, by: str, reason: str) -> Report:
     undecided = tuple(one for one in report.undecided if one.rule != id_)
     if findings == report.findings and len(undecided) == len(report.undecided):
         return report
-    # With one of the possible errors gone, that every world has one is no longer known.
-    lost = report.fails_everywhere and len(undecided) < len(report.undecided)
-    return replace(
-        report,
-        findings=findings,
-        undecided=undecided,
-        fails_everywhere=report.fails_everywhere and not lost,
-        unsure=report.unsure or lost,
-    )
+    return with_undecided(replace(report, findings=findings), undecided)
 
 
 def _targets(ignore: Ignore, reports: Sequence[Report]) -> list[int]:

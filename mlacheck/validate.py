@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.boundary import not_checked
-from mlacheck.builtin import BROKEN, DISAGREEMENT
+from mlacheck.builtin import BROKEN, DISAGREEMENT, NO_GPU
 from mlacheck.engines import Grammar
 from mlacheck.evaluation import Evaluation, known_or_none
 from mlacheck.facts import UNKNOWN, Possible, is_known, one_of, the_same
 from mlacheck.finding import (
     NOT_KNOWN,
+    PHASES,
     Finding,
     Location,
     Problem,
@@ -100,8 +101,6 @@ class _Check:
         self.target, self.compiled, self.grammar = checker.target, checker.compiled, checker.grammar
         self.line = Line(checker, command, options)
         self.command = self.line.command
-        # Every possible world has an error, if not the same one.
-        self.fails_everywhere = False
         self._lines: tuple[Remedy, ...] | None = None
 
     def report(self, id_: object) -> Report:
@@ -147,7 +146,6 @@ class _Check:
             problems=self._problems(),
             normalised=self._normalised(),
             unsure=self._unsure(),
-            fails_everywhere=self.fails_everywhere,
             words_line=self.command.words[0].line if self.command.words else 0,
         )
         return judged(report)
@@ -187,10 +185,11 @@ class _Check:
         """Keep what holds in every world; what holds in some is undecided, and nobody asks how to mend it."""
         name = world_fact(self.compiled.program.worlds)
         results = [self._world(facts) for facts in worlds]
-        self.fails_everywhere = all(one.fails() for one in results)
         everywhere = set.intersection(*({one.id_of(hit) for hit in one.hits} for one in results))
         first = results[0]
         findings = [self._finding(first, hit) for hit in first.hits if first.id_of(hit) in everywhere]
+        if all(one.error() for one in results) and all(one.level != "error" for one in findings):
+            findings.append(self._nowhere(results))
         undecided: dict[str, Undecided] = {}
         for one in results:
             for hit in one.hits:
@@ -210,6 +209,27 @@ class _Check:
             origin = f"depends on {name}" if isinstance(value, Possible) else first.origin(fact, self.line)
             resolved[fact] = Resolved(value, origin)
         return findings, list(undecided.values()), resolved
+
+    def _nowhere(self, worlds: Sequence[_World]) -> Finding:
+        """Say that every world has an error, each another one: no rule's own finding shows it."""
+        name = world_fact(self.compiled.program.worlds)
+        places: dict[str, list[str]] = {}
+        because, phases = [], []
+        for world in worlds:
+            for hit in filter(None, (world.error(),)):
+                step = world.evaluation.step(hit)
+                if world.id_of(hit) not in places:
+                    because.append(f"{world.id_of(hit)} {step.slug}: {hit.message}")
+                places.setdefault(world.id_of(hit), []).append(f"SM{show(world.evaluation.facts[name])}")
+                phases.append(step.phase)
+        rules = ", ".join(f"{id_} on {', '.join(where)}" for id_, where in places.items())
+        finding = NO_GPU.finding(
+            f"no GPU runs this line, and what stops it depends on which one it is: {rules}",
+            because=tuple(because),
+            engine_stops_here=all(world.stop is not None for world in worlds),
+            remedies=(*self._corrected(), Remedy("none", "--gpu NAME shows what one GPU needs")),
+        )
+        return replace(finding, phase=max(phases, key=PHASES.index))
 
     def _finding(self, world: _World, hit: Hit) -> Finding:
         step = world.evaluation.step(hit)
@@ -335,8 +355,10 @@ class _World:
         step = self.evaluation.step(hit)
         return step.id or step.slug
 
-    def fails(self) -> bool:
-        return any(self.evaluation.step(hit).level == "error" for hit in self.hits)
+    def error(self) -> Hit | None:
+        """Give the error that this world meets first."""
+        errors = [hit for hit in self.hits if self.evaluation.step(hit).level == "error"]
+        return self.stop if self.stop in errors else next(iter(errors), None)
 
     def waiting(self) -> list[Undecided]:
         waiting = [(self.evaluation.step(hit), needs) for hit, needs in self._open]

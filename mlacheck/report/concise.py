@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TextIO
 
-from mlacheck.finding import NAMELESS, fails_unnamed
 from mlacheck.report.place import place, shown, why_unknown
 from mlacheck.report.summary import summary
 
@@ -21,8 +20,6 @@ def write_concise(reports: Sequence[Report], stream: TextIO, style: Style) -> No
         for finding in report.live:
             message = " ".join(finding.message.split())
             stream.write(f"{shown(place(report, finding))}: {finding.level}[{finding.id}] {message}\n")
-        if fails_unnamed(report):
-            stream.write(f"{shown(place(report))}: error: {NAMELESS}\n")
         why = why_unknown(report)
         if why is not None:
             stream.write(f"{shown(place(report))}: unknown: {' '.join(why.split())}\n")

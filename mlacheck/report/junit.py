@@ -59,19 +59,10 @@ def _cases(suite: Element, report: Report, style: Style) -> None:
     # A command is a case of its own, so that one without findings shows as passed.
     case = _case(suite, report, "verdict")
     why = why_unknown(report)
-    if report.verdict == "error" and not _failed(report):
-        SubElement(case, "failure", type="error", message="an error whatever the GPU, if not the same one")
-    elif why is not None and style.strict:
+    if why is not None and style.strict:
         SubElement(case, "failure", type="unknown", message=_clean(why))
     elif why is not None:
         SubElement(case, "skipped", message=_clean(why))
-
-
-def _failed(report: Report) -> bool:
-    """Tell whether another case shows why the verdict is an error."""
-    return any(finding.level == "error" for finding in report.live) or any(
-        row.get("state") in BAD_DECODE for row in report.decode
-    )
 
 
 def _case(suite: Element, report: Report, name: str, finding: Finding | None = None) -> Element:

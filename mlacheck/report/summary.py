@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from mlacheck.finding import LEVELS, fails_unnamed
+from mlacheck.finding import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,6 @@ def summary(reports: Sequence[Report]) -> str:
     files = {report.file for report in reports if report.file}
     where = f" in {counted(len(files), 'file')}" if files else ""
     levels = Counter(finding.level for report in reports for finding in report.live)
-    levels["error"] += sum(map(fails_unnamed, reports))
     told = [counted(levels[level], level) for level in reversed(LEVELS) if levels[level]]
     unknown = sum(report.verdict == "unknown" for report in reports)
     silenced = sum(finding.suppressed for report in reports for finding in report.findings)

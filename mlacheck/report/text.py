@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TextIO, TypeAlias
 
 from mlacheck.builtin import INPUT
-from mlacheck.finding import NAMELESS, NOT_KNOWN, fails_unnamed
+from mlacheck.finding import NOT_KNOWN
 from mlacheck.launch.quoting import quote
 from mlacheck.report.layout import figure, wants_colour, width_of, wrap, wrap_command
 from mlacheck.report.place import place, relative, shown, wanted
@@ -247,9 +247,6 @@ class _Page:
 
     def _boundary(self) -> Iterator[Line]:
         report = self.report
-        if fails_unnamed(report):
-            yield _line("")
-            yield from self._text(f"error: {NAMELESS}", "  ", "bold red")
         if report.undecided:
             count = counted(len(report.undecided), "rule")
             waits = "waits" if len(report.undecided) == 1 else "wait"

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from mlacheck.finding import Location, Undecided
+from mlacheck.builtin import NO_GPU
+from mlacheck.finding import Location, Undecided, judged
+from mlacheck.frozen import replace
 from mlacheck.suppression import read_ignores, suppress
 
 NAMES = {"toy001": "TOY001", "toy-rule": "TOY001", "toy002": "TOY002", "other-rule": "TOY002"}
@@ -129,9 +131,10 @@ def test_an_undecided_rule_can_be_silenced_and_the_verdict_follows(at):
 
 def test_one_of_several_possible_errors_gone_leaves_the_rest_open(at):
     waiting = tuple(Undecided(f"TOY00{n}", "t", "error", ("gpu.sm",)) for n in (1, 2))
-    report = at(2, undecided=waiting, fails_everywhere=True)
+    report = replace(at(2, undecided=waiting), findings=(NO_GPU.finding("no GPU runs it"),))
+    assert judged(report).verdict == "error"
     (done,) = suppress([report], "# mlacheck: ignore[TOY001] known\nrun", NAMES)
-    assert done.verdict == "unknown"
+    assert (done.verdict, done.findings) == ("unknown", ())
 
 
 def test_other_text_is_left_alone(at):

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from mlacheck.cli import cli
+from mlacheck.report.writers import FORMATS as EVERY_FORMAT
 
 LLAMA = "--model-path meta-llama/Llama-3.1-8B-Instruct --tp-size 1"
 H200 = ("--gpu", "h200", "--engine-version", "0.5.18")
@@ -446,15 +447,38 @@ def test_a_line_that_fails_on_every_gpu_says_so(tmp_path):
     path = tmp_path / "a.sh"
     path.write_text(f"{EVERYWHERE}\n")
     words = ["--no-config", "--engine-version", "0.5.18", str(path)]
-    done = CliRunner().invoke(cli, ["validate", *words])
-    assert done.exit_code == 1
-    said = " ".join(done.stdout.split())
-    assert "error: no GPU runs this line, and what stops it depends on which one it is" in said
+    why = "depends on which one it is: MLA100 on SM80, SM89, SM90, MLA194 on SM100, SM103, SM120, SM121"
+    for format_ in EVERY_FORMAT:
+        done = CliRunner().invoke(cli, ["validate", "--format", format_, *words])
+        assert done.exit_code == 1
+        assert why in " ".join(done.stdout.replace("%2C", ",").split()), format_
+        assert "MLA516" in done.stdout
+    said = " ".join(CliRunner().invoke(cli, ["validate", *words]).stdout.split())
     assert "checked 1 command in 1 file: 1 error;" in said
-    assert "no GPU runs" in CliRunner().invoke(cli, ["validate", "--format", "concise", *words]).stdout
+    assert "fix: set --attention-backend flashinfer; drop --speculative-algorithm" in said
     done = CliRunner().invoke(cli, ["fix", *words])
-    assert done.exit_code == 1
-    assert "not mended: no GPU runs this line" in done.stderr
+    assert "MLA516 can be mended: drop --attention-backend; drop --dcp-size" in done.stderr
+    named = CliRunner().invoke(cli, ["validate", *words, "--gpu", "b200"]).stdout
+    assert "MLA516" not in named
+    assert "error[MLA194]" in named
+
+
+@pytest.mark.parametrize(
+    ("flags", "exit_code", "gone"),
+    [
+        (["--ignore", "MLA516"], 0, False),
+        (["--ignore", "MLA194"], 0, True),
+        (["--ignore", "MLA100,MLA194,MLA250"], 0, True),
+        (["--select", "MLA516"], 1, False),
+        (["--ignore", "MLA100", "--strict"], 1, True),
+    ],
+)
+def test_a_line_that_fails_on_every_gpu_can_be_silenced_whole_or_in_part(flags, exit_code, gone):
+    words = ["validate", "--no-config", "--engine-version", "0.5.18", "--format", "json", *flags]
+    done = CliRunner().invoke(cli, [*words, "--args", EVERYWHERE])
+    assert done.exit_code == exit_code
+    found = [one["id"] for one in json.loads(done.stdout)["findings"]]
+    assert ("MLA516" not in found) == gone
 
 
 def test_an_option_of_ours_after_the_dashes_is_told():

@@ -48,10 +48,6 @@ def test_an_unknown_verdict_fails_when_it_fails_the_run(several, write):
     assert cases(write("junit", several[1], strict=True)) == {("/elsewhere/b.yaml", "verdict"): [Failure]}
 
 
-def test_an_error_without_a_finding_of_its_own_fails(made, write):
-    assert cases(write("junit", made(verdict="error"))) == {("command line", "verdict"): [Failure]}
-
-
 def test_text_arrives_and_what_xml_cannot_carry_does_not(several, write, nasty):
     first = next(iter(next(iter(read(write("junit", *several))))))
     message = first.result[0].message
