@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
 from typing import TYPE_CHECKING, Final
 
@@ -16,16 +15,16 @@ from mlacheck.launch.programs import POSITIONAL_MODEL
 from mlacheck.probes.engine import recorded_versions
 from mlacheck.remedies.words import words_of_remedy
 from mlacheck.ruleset.build import in_range
+from mlacheck.ruleset.names import hint, spelt
 from mlacheck.ruleset.schema import FindRule, SetRule
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from mlacheck.builtin import Builtin
     from mlacheck.ruleset.files import RuleSet
     from mlacheck.ruleset.schema import SourceReference, TestRow
 
-_SHORTEST: Final = 3  # of a part of a name that says which ones are meant
 _WHEN: Final = {
     "first-decode": "the engine starts, then fails at graph capture or the first decode",
     "silent": "the engine starts, decodes wrongly and says nothing",
@@ -72,26 +71,14 @@ class UnknownRule(Exception):  # noqa: N818 - what it says
 def explain(rulesets: Iterable[RuleSet], name: str) -> Explanation:
     """Explain one rule, by id or slug. Raises `UnknownRule` with the closest names."""
     every: dict[str, Explanation] = {}
-    asked = name.lower().replace("_", "-")
+    asked = spelt(name)
     for ruleset in rulesets:
         for one in explanations(ruleset):
             every.setdefault(one.id.lower(), one)
             every.setdefault(one.slug, one)
         if asked in every:
             return every[asked]
-    close = [every[one] for one in nearest(asked, every)]
-    names = " or ".join(dict.fromkeys(f"{one.id} {one.slug}" for one in close))
-    hint = f"did you mean {names}?" if close else "`mlacheck rules list` names them all"
-    raise UnknownRule(f"no rule {name!r}; {hint}")
-
-
-def nearest(name: str, names: Collection[str]) -> list[str]:
-    """Give the names that hold all parts of one that is none, else those that are spelt like it."""
-    parts = [part for part in name.split("-") if part]
-    holding = [one for one in names if parts and all(part in one for part in parts)]
-    if holding and len(name) > _SHORTEST:
-        return sorted(holding, key=lambda one: (len(one), one))[:3]
-    return difflib.get_close_matches(name, names, n=3)
+    raise UnknownRule(f"no rule {name!r}; {hint(name, {key: one.id for key, one in every.items()})}")
 
 
 def explanations(ruleset: RuleSet) -> Iterator[Explanation]:

@@ -39,11 +39,11 @@ class Selection:
                 continue
             if _START.fullmatch(term) and any(id_.startswith(term) for id_ in ids):
                 continue
-            from mlacheck.ruleset.names import close_names  # only for a mistake
+            from mlacheck.ruleset.names import hint  # only for a mistake
 
-            close = close_names(term, [*names, *_PHASES, *LEVELS], like=0.7)
-            hint = f"did you mean {' or '.join(close)}?" if close else "`mlacheck rules list` names them all"
-            raise TermError(f"{given!r} is no rule's id, start of an id, slug, phase or level; {hint}")
+            known = {**names, **{one: one for one in (*_PHASES, *LEVELS)}}
+            what = "no rule's id, start of an id, slug, phase or level"
+            raise TermError(f"{given!r} is {what}; {hint(term, known)}")
 
     def apply(self, reports: Sequence[Report]) -> list[Report]:
         """Silence what does not count."""

@@ -36,7 +36,7 @@ def run_tests(ruleset: RuleSet, names: set[str]) -> list[Result]:
     cases = Cases()
     results = []
     for source, path, rule in ruleset.finds():
-        if names and not names & {rule.id, rule.slug}:
+        if names and not names & {rule.id.lower(), rule.slug}:
             continue
         place = f"{source.name}:{source.line(path)}"
         tests = rule.tests

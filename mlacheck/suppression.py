@@ -177,14 +177,12 @@ def _wrong(refused: Builtin, ignore: Ignore) -> str:
 
 
 def _unknown(ignore: Ignore, name: str, names: Mapping[str, str]) -> Finding:
-    from mlacheck.ruleset.names import close_names  # only for a mistake
+    from mlacheck.ruleset.names import hint  # only for a mistake
 
-    close = " or ".join(close_names(name, names))
-    fix = f"did you mean {close}?" if close else "`mlacheck rules list` names them all"
     return UNKNOWN_IGNORE.finding(
         f"this suppression names {name}, which no rule is called",
         location=ignore.location,
-        remedies=(Remedy("none", fix),),
+        remedies=(Remedy("none", hint(name, names)),),
     )
 
 

@@ -11,8 +11,11 @@ import click
 from mlacheck.cli import exit as codes
 from mlacheck.cli.options import engine_option, format_option
 from mlacheck.probes.engine import ENGINES
+from mlacheck.ruleset.names import hint, spelt
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mlacheck.engines import Grammar
     from mlacheck.ruleset.files import RuleSet
     from mlacheck.ruleset.schema import FindRule
@@ -73,16 +76,17 @@ def show(engine: str | None, name: str) -> None:
     """Show one rule, by id or slug."""
     from mlacheck.builtin import BUILTINS  # what no rule file makes
 
-    names = [key for one in BUILTINS for key in (one.id, one.slug)]
+    asked = spelt(name)
+    names = {key: one.id for one in BUILTINS for key in (one.id.lower(), one.slug)}
     for searched in (engine,) if engine else ENGINES:
         for source, path, rule in _read(searched).finds():
-            if name.lower() in {rule.id.lower(), rule.slug}:
+            if asked in {rule.id.lower(), rule.slug}:
                 click.echo(f"{source.name}:{source.line(path)}")
                 _show(rule)
                 return
-            names += [rule.id, rule.slug]
+            names |= dict.fromkeys((rule.id.lower(), rule.slug), rule.id)
     for one in BUILTINS:
-        if name.lower() in {one.id.lower(), one.slug}:
+        if asked in {one.id.lower(), one.slug}:
             click.echo(f"{one.id} {one.slug}: {one.title} ({one.level}, {one.phase})")
             if one.phase == "argparse":
                 where = engine or "ENGINE"
@@ -93,18 +97,14 @@ def show(engine: str | None, name: str) -> None:
 
 def _refuse_names(rules: RuleSet, names: tuple[str, ...]) -> None:
     """Refuse a name that no rule has."""
-    known = [key for _, _, rule in rules.finds() for key in (rule.id, rule.slug)]
-    wrong = [name for name in names if name not in known]
+    known = {key: rule.id for _, _, rule in rules.finds() for key in (rule.id.lower(), rule.slug)}
+    wrong = [name for name in names if spelt(name) not in known]
     if wrong:
         raise codes.InputError("\n".join(_no_rule(name, known) for name in wrong))
 
 
-def _no_rule(name: str, names: list[str]) -> str:
-    import difflib  # only for a name that is not there
-
-    close = difflib.get_close_matches(name, names, n=3)
-    hint = f"did you mean {' or '.join(close)}?" if close else "`mlacheck rules list` names them all"
-    return f"no rule {name!r}; {hint}"
+def _no_rule(name: str, names: Mapping[str, str]) -> str:
+    return f"no rule {name!r}; {hint(name, names)}"
 
 
 def _show(rule: FindRule) -> None:
@@ -197,7 +197,7 @@ def test(engine: str, names: tuple[str, ...]) -> None:
     try:
         rules = _read(engine)
         _refuse_names(rules, names)
-        results = run_tests(rules, set(names))
+        results = run_tests(rules, set(map(spelt, names)))
     except RuleError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(codes.USAGE)

@@ -12,9 +12,12 @@ from mlacheck.data import rules_root
 from mlacheck.ruleset.error import RuleError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+_SHORTEST: Final = 3  # of a part of a name that says which ones are meant
+_MOST: Final = 3
+_LIKE: Final = 0.7
 _NAME: Final = re.compile(
     r"^[ ]*(?P<item>-[ ]+)?(?:id:[ ]*[\"']?(?P<id>[A-Z]{3}\d{3})|slug:[ ]*[\"']?(?P<slug>[\w.-]+))",
     re.MULTILINE,
@@ -59,7 +62,26 @@ def _names_in(path: Path) -> dict[str, str]:
     return names
 
 
-def close_names(name: str, names: Iterable[str], like: float = 0.75) -> Sequence[str]:
-    """Give the names that are meant, perhaps: ids in capitals, as they are written."""
-    close = difflib.get_close_matches(name.lower(), list(names), n=3, cutoff=like)
-    return [one.upper() if re.fullmatch(r"[a-z]{3}\d{3}", one) else one for one in close]
+def spelt(name: str) -> str:
+    """Write a name as the keys of `rule_names` are."""
+    return name.lower().replace("_", "-")
+
+
+def hint(name: str, names: Mapping[str, str]) -> str:
+    """Say which rules a name that none has may mean; `names` has each name with its id."""
+    slugs = {id_: one for one, id_ in reversed(list(names.items())) if one != id_.lower()}
+    told = {}
+    for one in _close(spelt(name), names):
+        id_ = names[one]
+        slug = slugs.get(id_) if one == id_.lower() else one
+        told[id_] = id_ if slug in {None, id_} else f"{id_} {slug}"
+    return f"did you mean {' or '.join(told.values())}?" if told else "`mlacheck rules list` names them all"
+
+
+def _close(name: str, names: Iterable[str]) -> Sequence[str]:
+    """Give the names that hold all parts of one that is none, else those that are spelt like it."""
+    parts = [part for part in name.split("-") if part]
+    holding = [one for one in names if parts and all(part in one for part in parts)]
+    if holding and len(name) > _SHORTEST:
+        return sorted(holding, key=lambda one: (len(one), one))[:_MOST]
+    return difflib.get_close_matches(name, list(names), n=_MOST, cutoff=_LIKE)

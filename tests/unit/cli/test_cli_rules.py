@@ -148,7 +148,7 @@ def test_coverage_of_what_is_not_there_is_bad_usage(arguments, hint):
 def test_rows_of_a_rule_that_is_not_there_are_bad_usage():
     result = run("rules", "test", "trtllm-mla-dcp-speculativ")
     assert result.exit_code == 2
-    assert "did you mean trtllm-mla-dcp-speculative" in result.stderr
+    assert "did you mean MLA194 trtllm-mla-dcp-speculative" in result.stderr
 
 
 def test_coverage_lists_what_no_rule_models_only_when_asked():

@@ -55,7 +55,7 @@ def test_the_flags_decide_what_counts(words, code):
 def test_a_misspelt_name_is_bad_usage():
     result = run("--ignore", "trtllm-mla-dcp-speculativ")
     assert result.exit_code == 2
-    assert "did you mean trtllm-mla-dcp-speculative" in result.stderr
+    assert "did you mean MLA194 trtllm-mla-dcp-speculative" in result.stderr
 
 
 def test_a_baseline_accepts_what_is_there_and_nothing_else(tmp_path):
