@@ -11,6 +11,7 @@ import click
 
 from mlacheck.cases import CaseProblem, Cases
 from mlacheck.cli import exit as codes
+from mlacheck.cli.options import names_engine
 from mlacheck.cli.output import STDOUT, write_reports
 from mlacheck.cli.silence import make_selection
 from mlacheck.report.json_ import SCHEMA_VERSION, to_json
@@ -26,6 +27,7 @@ _STREAMED = ([("jsonl", STDOUT)], [("json", STDOUT)])
 
 # Flags about a target, and what each case is asked for alone.
 _NOT_BESIDE: Final = (
+    "engine",
     *("engine_version", "flashinfer", "gpu", "gpu_count", "nodes", "model", "env", "profile"),
     *("config_file", "decode_check", "context_len", "batch", "q_len", "evidence", "probe_import"),
     *("baseline", "write_baseline"),
@@ -34,6 +36,7 @@ _NOT_BESIDE: Final = (
 
 def refuse_beside(given: dict[str, Any]) -> None:
     """Refuse flags that a cases file cannot follow, for they would be ignored without a word."""
+    given = {**given, "engine": names_engine()}
     for name in _NOT_BESIDE:
         if given[name] not in (None, (), False):
             flag = f"--{name.replace('_', '-')}"

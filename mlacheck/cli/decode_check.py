@@ -7,10 +7,15 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from mlacheck.cli import exit as codes
-from mlacheck.cli.options import format_option, launch_options, override_options, target_options
+from mlacheck.cli.options import (
+    format_option,
+    launch_options,
+    names_engine,
+    override_options,
+    target_options,
+)
 from mlacheck.cli.targets import new_session, read_launch
 from mlacheck.finding import judged
 from mlacheck.frozen import replace
@@ -110,7 +115,7 @@ def _by_sizes(given: dict[str, Any]) -> DecodeReport:
         click.echo(f"error: {found.message}\n  {found.hint}", err=True)
         sys.exit(codes.USAGE)
     dcp_size = given["dcp_size"] or 1
-    if given["backend"] is not None and _names_engine():
+    if given["backend"] is not None and names_engine():
         names = backends_of(given["engine"])
         _known(given["backend"], names, f"{given['engine']}'s backends that are known here")
         if given["lse_base"] is not None:
@@ -172,11 +177,6 @@ def _by_line(text: str | None, words: Sequence[str], given: dict[str, Any]) -> t
         report = session.check(launch, result.problems)
         reports += measured(report, session.model_of(report), overrides)
     return tuple(reports)
-
-
-def _names_engine() -> bool:
-    """Tell whether the command names an engine; without, a backend is an adapter's name."""
-    return click.get_current_context().get_parameter_source("engine") is ParameterSource.COMMANDLINE
 
 
 def _version_of(engine: str, named: Sequence[tuple[str | None, str]]) -> str | None:

@@ -7,11 +7,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from mlacheck.cli import exit as codes
 from mlacheck.cli.configure import config_options
-from mlacheck.cli.options import format_option, target_options
+from mlacheck.cli.options import format_option, names_engine, target_options
 from mlacheck.cli.targets import make_session
 from mlacheck.probes.engine import ENGINES
 
@@ -53,10 +52,9 @@ def command(log: str, format_: str, **given: Any) -> None:
     from mlacheck.report.diagnosis import text_lines, to_dict  # same
     from mlacheck.report.layout import width_of  # same
 
-    told = click.get_current_context().get_parameter_source("engine") is not ParameterSource.DEFAULT
     try:
         with click.open_file(log, encoding="utf-8", errors="replace") as lines:
-            read = read_log(_text_of(log, lines), (given["engine"],) if told else ENGINES)
+            read = read_log(_text_of(log, lines), (given["engine"],) if names_engine() else ENGINES)
     except OSError as error:
         click.echo(f"error: {log} cannot be read: {error.strerror}", err=True)
         sys.exit(codes.USAGE)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlacheck.cli.silence import apply_comments
+from mlacheck.cli.targets import unused_engine
 from mlacheck.files import read, reports_of
 from mlacheck.launch.file.walk import files
 from mlacheck.probes.engine import recorded_versions
@@ -42,11 +43,16 @@ def check(
     named = [path for path in given["files"] if path == "-" or os.path.lexists(path)]
     stdin = sys.stdin.buffer.read() if "-" in named else None
     reports: list[Report] = []
+    started: set[str] = set()
     for path in files(named):
         result = read(path, stdin if path == "-" else None, given["engine"], session.env_of(path))
         for command in result.commands:
             if recorded_versions(command.engine):
                 refuse(session, command)
+        started.update(command.engine for command in result.commands)
         found = reports_of(result, session, measured)
         reports.extend(apply_comments(found, result.document.text, given["extra"]))
+    unused = unused_engine(given, sorted(started))
+    if unused:
+        click.echo(f"note: {unused}", err=True)
     return reports

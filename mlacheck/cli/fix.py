@@ -15,7 +15,7 @@ import click
 from mlacheck.cli import exit as codes
 from mlacheck.cli.configure import config_options
 from mlacheck.cli.options import target_options
-from mlacheck.cli.targets import make_session, refuse_target
+from mlacheck.cli.targets import make_session, refuse_target, unused_engine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,10 +49,14 @@ def command(files: Sequence[str], *, only_show: bool, allow_empty: bool, **given
     if "-" in files and not only_show:
         raise click.UsageError("standard input cannot be written to; leave --write out")
     session = make_session(given)
+    started: set[str] = set()
     try:
-        found = [_file(file, session, given["engine"], only_show=only_show) for file in files]
+        found = [_file(file, session, given["engine"], started, only_show=only_show) for file in files]
     except RuleError as error:
         raise codes.InputError(str(error)) from error
+    unused = unused_engine(given, sorted(started))
+    if unused:
+        click.echo(f"note: {unused}", err=True)
     if codes.USAGE in found:
         sys.exit(codes.USAGE)
     if codes.FINDINGS in found:
@@ -63,7 +67,7 @@ def command(files: Sequence[str], *, only_show: bool, allow_empty: bool, **given
     sys.exit(codes.OK)
 
 
-def _file(file: str, session: Session, engine: str, *, only_show: bool) -> int:
+def _file(file: str, session: Session, engine: str, started: set[str], *, only_show: bool) -> int:
     from mlacheck.launch.file.read import read_bytes, read_document  # not needed for --help
     from mlacheck.mending import mend  # same
 
@@ -75,6 +79,7 @@ def _file(file: str, session: Session, engine: str, *, only_show: bool) -> int:
     folder = str(Path() if file == "-" else Path(file).parent)
     result = read_bytes(data, file, engine=engine, folder=folder)
     document = result.document
+    started.update(launch.engine for launch in result.commands)
     for launch in result.commands:
         if session.has_rules(launch):
             refuse_target(session, launch)

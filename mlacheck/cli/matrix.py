@@ -11,13 +11,14 @@ import click
 
 from mlacheck.cli import exit as codes
 from mlacheck.cli.configure import config_options
-from mlacheck.cli.options import format_option, target_options
+from mlacheck.cli.options import format_option, names_engine, target_options
 from mlacheck.cli.targets import make_session, refuse_target
 
 if TYPE_CHECKING:
     from mlacheck.cli.options import Versions
     from mlacheck.launch.command import LaunchCommand
     from mlacheck.matrix import Matrix
+    from mlacheck.session import Session
 
 _COLOURS = {
     "works": "green",
@@ -71,8 +72,6 @@ def command(texts: tuple[str, ...], page: str | None, format_: str, **given: Any
         except OSError as error:
             click.echo(f"error: {page} cannot be written: {error.strerror}", err=True)
             sys.exit(codes.USAGE)
-    if not any(matrix.target.get("model") for matrix in matrices):
-        click.echo("note: no model is named, on which most cells depend: --model ID|PATH", err=True)
     alone = len(matrices) == 1
     if format_ == "json":
         data = to_dict(matrices[0]) if alone else sides_dict(matrices)
@@ -89,6 +88,8 @@ def _matrices(texts: tuple[str, ...], given: dict[str, Any]) -> list[Matrix]:
 
     versions: Versions = given["engine_version"] or ((None, ""),)
     engines = [engine or given["engine"] for engine, _ in versions]
+    if names_engine() and given["engine"] not in engines:
+        raise click.UsageError(f"--engine {given['engine']} is not used: --engine-version names {engines[0]}")
     bases = [_bases(texts, engine) for engine in engines]
     for text in texts:
         if not any(text in lines for lines in bases):
@@ -153,7 +154,19 @@ def _matrix(
     wrong = refused(engine, checker.version, asked)
     if wrong is not None:
         raise click.UsageError(wrong)
+    _refuse_model(session, base)
     return build(session, base, *axes(engine, checker.version, asked))
+
+
+def _refuse_model(session: Session, base: LaunchCommand) -> None:
+    """Refuse a line whose model is not known, on which most cells depend."""
+    checker, profile = session.checker(base), session.profile_of(None)
+    given = checker.grammar.parse(base.argv).given
+    if not (session.model or (profile and profile.model) or checker.compiled.program.model in given):
+        raise click.UsageError("a matrix is about one model: name it with --model ID|PATH")
+    report = session.check(base)
+    if not report.target.get("model"):
+        raise codes.InputError("; ".join(f"{one.message}; {one.hint}" for one in report.problems))
 
 
 def _paint(mark: str, state: str) -> str:

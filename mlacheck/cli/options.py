@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from mlacheck.probes.engine import ENGINES
 
@@ -19,6 +20,12 @@ format_option = click.option(
     "--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True
 )
 engine_option = click.option("--engine", type=click.Choice(ENGINES), default=ENGINES[0], show_default=True)
+
+
+def names_engine() -> bool:
+    """Tell whether the command names an engine; without, `engine` is only a default."""
+    context = click.get_current_context(silent=True)
+    return context is not None and context.get_parameter_source("engine") is ParameterSource.COMMANDLINE
 
 
 def add_options(function: F, *options: Callable[[F], F]) -> F:

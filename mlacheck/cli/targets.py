@@ -9,10 +9,10 @@ import click
 
 from mlacheck.cli import exit as codes
 from mlacheck.cli.configure import load_settings
-from mlacheck.cli.options import parse_env
+from mlacheck.cli.options import names_engine, parse_env
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from mlacheck.launch.command import LaunchCommand, LaunchResult
     from mlacheck.session import Session
@@ -53,11 +53,12 @@ def new_session(
     named = dict(versions)
     if len(named) < len(versions):
         raise click.UsageError("--engine-version is given twice; ENGINE=V gives one for each engine")
-    context = click.get_current_context(silent=True)
-    told = context and context.get_parameter_source("engine") is click.core.ParameterSource.COMMANDLINE
-    if named and told and None not in named and given["engine"] not in named:
-        other = " and ".join(f"{engine}={version}" for engine, version in named.items() if engine)
-        raise click.UsageError(f"--engine {given['engine']} does not go with --engine-version {other}")
+    if named and names_engine() and engine_version is None:
+        if None in named:
+            named.setdefault(given["engine"], named.pop(None))
+        if given["engine"] not in named:
+            other = " and ".join(f"{engine}={version}" for engine, version in named.items() if engine)
+            raise click.UsageError(f"--engine {given['engine']} does not go with --engine-version {other}")
     flags = TargetFlags(
         engine_version=named.pop(None, None),
         engine_versions=tuple(sorted(named.items())),
@@ -79,7 +80,20 @@ def read_launch(text: str | None, words: Sequence[str], given: dict[str, Any]) -
         result = parse_argv(list(words), default_engine=given["engine"])
     else:
         result = parse_text(text, default_engine=given["engine"], env=parse_env(given["env"]))
+    unused = unused_engine(given, {one.engine for one in result.commands})
+    if unused:
+        raise click.UsageError(f"{unused}; leave it out, or name that engine")
     return with_configs(result, Path())
+
+
+def unused_engine(given: dict[str, Any], started: Collection[str]) -> str | None:
+    """Say that flags are about one engine and all lines start another."""
+    asked = {engine: f"--engine-version {engine}={version}" for engine, version in given["engine_version"]}
+    if names_engine():
+        asked = {given["engine"]: f"--engine {given['engine']}"}
+    if not started or not asked or None in asked or not asked.keys().isdisjoint(started):
+        return None
+    return f"{' and '.join(asked.values())} is not used: what is started here is {' and '.join(started)}"
 
 
 def refuse_target(session: Session, launch: LaunchCommand) -> None:

@@ -289,6 +289,21 @@ def test_the_command_line(tmp_path):
     assert CliRunner().invoke(cli, [*base, "--args", "echo x"]).exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--engine-version", "0.5.23"], "a matrix is about one model: name it with --model ID|PATH"),
+        (["--engine-version", "vllm=0.33.0"], "a matrix is about one model"),
+        (["--engine-version", "0.5.23", "--args", "--model-path /none"], "/none does not exist"),
+    ],
+)
+def test_a_matrix_without_a_known_model_is_bad_usage(flags, said):
+    done = CliRunner().invoke(cli, ["matrix", "--no-config", "--gpu", "h200", *flags])
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert done.stdout == ""
+
+
 @pytest.mark.parametrize("versions", [["0.5.18.post1"], ["0.5.18.post1", "0.5.23"]])
 def test_a_version_between_recorded_ones_says_which_one_judges(versions, tmp_path):
     page = tmp_path / "m.html"

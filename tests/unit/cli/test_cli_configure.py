@@ -85,7 +85,7 @@ def test_a_version_that_only_another_engine_has_is_told(tmp_path):
     ("versions", "said"),
     [
         (["0.5.23", "0.5.22"], "given twice"),
-        (["vllm=0.33.0", "vllm=0.28.0"], "given twice"),
+        (["sglang=0.5.23", "sglang=0.5.22"], "given twice"),
         (["trtllm=1.0"], "is not ENGINE=V with sglang or vllm"),
         (["vllm="], "is not ENGINE=V"),
     ],
@@ -95,6 +95,53 @@ def test_versions_that_say_nothing_are_bad_usage(versions, said):
     done = CliRunner().invoke(cli, ["validate", "--args", PLAIN, *flags])
     assert done.exit_code == 2
     assert said in done.stderr
+
+
+VLLM = "vllm serve deepseek-ai/DeepSeek-V3 -tp 8"
+
+
+@pytest.mark.parametrize(
+    ("flags", "words", "said"),
+    [
+        (["--engine", "sglang"], ["validate", "--args", VLLM], "--engine sglang is not used"),
+        (["--engine", "sglang"], ["validate", "--", *VLLM.split()], "what is started here is vllm"),
+        (["--engine-version", "sglang=0.5.23"], ["validate", "--args", VLLM], "sglang=0.5.23 is not used"),
+        (["--engine", "sglang"], ["decode-check", "--args", VLLM], "what is started here is vllm"),
+        (["--engine", "sglang"], ["compare", "0.28.0", "0.33.0", "--args", VLLM], "is vllm"),
+        (["--engine", "vllm"], ["validate", "--cases", "-"], "--engine and --cases do not go together"),
+        (
+            ["--engine", "vllm", "--engine-version", "sglang=0.5.23"],
+            ["matrix", "--model", "deepseek-v3"],
+            "--engine vllm is not used: --engine-version names sglang",
+        ),
+    ],
+)
+def test_flags_about_an_engine_that_a_line_does_not_start_are_bad_usage(flags, words, said):
+    done = CliRunner().invoke(cli, [words[0], *flags, *words[1:]], input="")
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize("command", ["validate", "fix"])
+def test_flags_about_an_engine_that_no_file_starts_are_noted(tmp_path, command):
+    one, both = tmp_path / "one.sh", tmp_path / "both.sh"
+    one.write_text(f"{VLLM}\n")
+    both.write_text(BOTH)
+    words = [command, "--no-config", "--gpu", "b200", "--engine", "sglang"]
+    assert "note: --engine sglang is not used" in CliRunner().invoke(cli, [*words, str(one)]).stderr
+    assert "note" not in CliRunner().invoke(cli, [*words, str(one), str(both)]).stderr
+
+
+def test_one_of_two_versions_is_enough_for_a_line_and_a_named_engine_takes_the_version(tmp_path):
+    flags = ["--no-config", "--gpu", "b200", "--engine-version", "vllm=0.28.0"]
+    words = ["validate", *flags, "--engine-version", "sglang=0.5.23", "--args", VLLM, "--format", "json"]
+    assert json.loads(CliRunner().invoke(cli, words).stdout)["engine"]["version"] == "0.28.0"
+    file = tmp_path / "serve.sh"
+    file.write_text(BOTH)
+    flags = ["--no-config", "--gpu", "b200", "--engine", "sglang", "--engine-version", "0.5.23"]
+    done = CliRunner().invoke(cli, ["validate", *flags, str(file)])
+    assert "vllm 0.33.0 is assumed" in done.stdout
+    assert "sglang 0.5.23 ·" in done.stdout
 
 
 def test_without_a_profile_the_rest_of_the_file_counts(run):
