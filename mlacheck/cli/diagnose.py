@@ -12,10 +12,10 @@ from mlacheck.cli import exit as codes
 from mlacheck.cli.configure import config_options
 from mlacheck.cli.options import format_option, names_engine, target_options
 from mlacheck.cli.targets import make_session
-from mlacheck.probes.engine import ENGINES
+from mlacheck.probes.engine import ENGINES, recorded_versions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 def _text_of(log: str, lines: Iterable[str]) -> Iterator[str]:
@@ -27,6 +27,16 @@ def _text_of(log: str, lines: Iterable[str]) -> Iterator[str]:
                 f"{log} is no log: it holds bytes that are no text; give the server's output"
             )
         yield line
+
+
+def _engines(given: dict[str, Any]) -> Sequence[str]:
+    """Give the engines that the log may be of: the one named, else those that have the version named."""
+    if names_engine():
+        return (given["engine"],)
+    named = dict(given["engine_version"])
+    if len(named) == 1 and None not in named:
+        return [engine for engine in named if engine]
+    return [one for one in ENGINES if named.get(None) in recorded_versions(one)] or ENGINES
 
 
 @click.command(
@@ -54,7 +64,7 @@ def command(log: str, format_: str, **given: Any) -> None:
 
     try:
         with click.open_file(log, encoding="utf-8", errors="replace") as lines:
-            read = read_log(_text_of(log, lines), (given["engine"],) if names_engine() else ENGINES)
+            read = read_log(_text_of(log, lines), _engines(given))
     except OSError as error:
         click.echo(f"error: {log} cannot be read: {error.strerror}", err=True)
         sys.exit(codes.USAGE)

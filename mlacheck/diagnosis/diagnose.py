@@ -70,7 +70,7 @@ class Result:
     """What there is to say of a log."""
 
     lines: int
-    engine: str
+    engine: str | None  # None where nothing tells whose log it is
     version: str | None
     versions: tuple[str, ...]  # those that the log fits, where it fits several
     version_from: str
@@ -104,7 +104,7 @@ def diagnose(log: Log, session: Session, version: str | None = None) -> Result:
         diagnoses.append(_diagnosis(log, sighting, log.counts[key], fit, report, remedies))
     return Result(
         lines=log.lines,
-        engine=log.engine,
+        engine=log.engine if log.told else None,
         version=told,
         versions=fit if told is None else (),
         version_from=origin,

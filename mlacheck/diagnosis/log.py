@@ -24,6 +24,7 @@ _MOST_LAUNCHES: Final = 4
 _MOST_STRANGE: Final = 5
 _DEEPEST: Final = 60
 _FRAME: Final = re.compile(r'File "(?P<file>[^"]+)", line \d+, in (?P<function>\S+)')
+_PACKAGE: Final = re.compile(r"\s*Name:\s*(\S+)\s*")
 _RAISED: Final = re.compile(r"\b(?P<type>[A-Z]\w*(?:Error|Exception)|Exception)\b(?::|$)")
 _OBJECT: Final = re.compile(r"<[^<>]*>")
 # What pydantic says of a key or a value that no validator of the engine's refuses, and of which config.
@@ -70,12 +71,14 @@ class Strange:
 
 
 def read_log(lines: Iterable[str], engines: Sequence[str]) -> Log:
-    """Read a log as that of the engine whose signs it has, the first one where it has none."""
+    """Read a log as that of the engine whose signs it has; where it has none, it is of any, the first say."""
     logs = [Log(engine) for engine in engines]
     for line in lines:
         for log in logs:
             log.read([line])
-    return max(logs, key=lambda log: log.likely)
+    log = max(logs, key=lambda log: log.likely)
+    log.told = len(engines) == 1 or any(log.likely)
+    return log
 
 
 class Log:
@@ -84,9 +87,12 @@ class Log:
     def __init__(self, engine: str) -> None:
         self.engine = engine
         self.signs = signs(engine)
+        self.told = True  # whose log it is
         self.mentions = 0
         self.known: Phrases = phrases(engine)
-        self.versions: dict[str, None] = {}
+        self.versions: dict[str, None] = {}  # that the server names
+        self.beside: dict[str, None] = {}  # that packages, paths and images name
+        self._package: re.Match[str] | None = None  # the line before, where the next one says its version
         self.launches: list[str] = []
         self.arguments: dict[str, object] | None = None
         self.sightings: dict[str, Sighting] = {}
@@ -120,9 +126,7 @@ class Log:
             self._read_arguments(line[arguments.end() :])
             return
         line = line[:_LONGEST]
-        match = next(filter(None, (one.search(line) for one in self.signs.version)), None)
-        if match:
-            self.versions[match[1]] = None
+        match = self._version(line)
         if match or self.engine in line.lower():
             self.mentions += 1
             if self.signs.launch.search(line) and len(self.launches) < _MOST_LAUNCHES and "File " not in line:
@@ -140,6 +144,17 @@ class Log:
         self._window.append(line)
         if not self._parser(line):
             self._match(line)
+
+    def _version(self, line: str) -> bool:
+        """Note the version that a line names: the server's own word counts more than another's."""
+        package, self._package = self._package, _PACKAGE.fullmatch(line)
+        line = f"{package[1]} {line}" if package else line
+        for patterns, versions in ((self.signs.version, self.versions), (self.signs.named, self.beside)):
+            match = next(filter(None, (one.search(line) for one in patterns)), None)
+            if match:
+                versions[match[1]] = None
+                return True
+        return False
 
     def _quotes(self, line: str) -> bool:
         """Tell a frame's source line from what was raised: source stands deeper than the frame."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from mlacheck.data import load_yaml
 from mlacheck.frozen import frozen
+
+# No part of an address: 127.0.0.1 is none.
+_VERSION: Final = r"v?(\d+\.\d+\.\d+(?:\.?(?:post|rc|dev)\d+)?)(?!\d|\.\d)"
 
 
 @frozen
@@ -24,7 +27,8 @@ class Advice:
 class Signs:
     """By what an engine's log is known, and how it names its version, its launch line and its arguments."""
 
-    version: tuple[re.Pattern[str], ...]
+    version: tuple[re.Pattern[str], ...]  # the server's own words
+    named: tuple[re.Pattern[str], ...]  # packages, paths, images
     launch: re.Pattern[str]
     arguments: re.Pattern[str]
     complete: bool  # all arguments are printed, not only those that were given
@@ -36,7 +40,10 @@ class Signs:
 def signs(engine: str) -> Signs:
     """Read them."""
     data = cast("dict[str, Any]", load_yaml(engine, "log.yaml"))
-    versions = tuple(re.compile(one, re.IGNORECASE) for one in data["version"])
+    version, named = (
+        tuple(re.compile(one + _VERSION, re.IGNORECASE) for one in data[name])
+        for name in ("version", "named")
+    )
     launch, arguments = (re.compile(data[name]) for name in ("launch", "arguments"))
     advice = tuple(
         Advice(
@@ -47,4 +54,4 @@ def signs(engine: str) -> Signs:
         )
         for one in data["advice"]
     )
-    return Signs(versions, launch, arguments, data["complete"], tuple(data["launcher"]), advice)
+    return Signs(version, named, launch, arguments, data["complete"], tuple(data["launcher"]), advice)

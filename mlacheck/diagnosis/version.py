@@ -18,9 +18,10 @@ _WHOLE: Final = 0.9
 
 def versions(log: Log) -> tuple[tuple[str, ...], str]:
     """Give the versions, none where nothing tells them, and how they are told."""
-    named = tuple(log.versions)
+    named = tuple(log.versions or log.beside)
     if len(named) == 1:
-        return named, "the log names it"
+        by = "the log" if log.versions else "a package, path or image in the log"
+        return named, f"{by} names it"
     said = f"the log names {', '.join(named)}" if named else ""
     if log.arguments:
         known = [one for one in recorded_versions(log.engine) if not named or one in named]
@@ -29,8 +30,6 @@ def versions(log: Log) -> tuple[tuple[str, ...], str]:
             return fit, "the arguments that the log prints are this version's"
         if fit and len(fit) < len(recorded_versions(log.engine)):
             return fit, said or "the arguments that the log prints fit these"
-    if not said and not any(log.likely):
-        return named, "nothing in the log tells the engine or its version; --engine E says whose log it is"
     return named, said or "nothing in the log tells it"
 
 

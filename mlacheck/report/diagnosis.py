@@ -20,8 +20,11 @@ _LONGEST = 300
 
 def text_lines(result: Result, width: int) -> Iterator[str]:
     """Lay a diagnosis out."""
-    yield from wrap(f"{_version(result)} ({result.version_from})", width, "", "  ")
-    if result.version is None:
+    if result.engine is None:
+        yield from wrap("no sign of an engine in this log: --engine E says whose it is", width, "", "  ")
+    else:
+        yield from wrap(f"{_version(result)} ({result.version_from})", width, "", "  ")
+    if result.version is None and result.engine is not None:
         yield from wrap("--engine-version V narrows the rules and checks the line", width, "  ", "    ")
     for one in result.diagnoses:
         yield ""

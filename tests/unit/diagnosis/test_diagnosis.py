@@ -15,6 +15,7 @@ from mlacheck.diagnosis.diagnose import diagnose
 from mlacheck.diagnosis.log import Log, read_log
 from mlacheck.diagnosis.phrases import words_of
 from mlacheck.diagnosis.signs import Advice, signs
+from mlacheck.diagnosis.version import versions
 from mlacheck.engines import Grammar
 from mlacheck.probes.engine import ENGINES, recorded_versions
 from mlacheck.probes.target import TargetFlags
@@ -436,7 +437,60 @@ def test_the_engine_is_told_from_the_log(first):
 )
 def test_a_log_of_vllm_names_its_version(line):
     log = read_log([line, "ValueError: tp_size=8 must be divisible by dcp_size=3."], ENGINES)
-    assert (log.engine, list(log.versions)) == ("vllm", ["0.28.0"])
+    assert (log.engine, list(log.versions or log.beside)) == ("vllm", ["0.28.0"])
+
+
+NAMED = """
+  File "/opt/x/lib/python3.12/site-packages/{e}-{v}-py3.12.egg/{e}/a.py", line 12, in f
+/usr/local/lib/python3.12/dist-packages/{e}-{v}.dist-info/METADATA
+/nix/store/abc-python3.12-{e}-{v}/lib/python3.12/site-packages
+pip install "{e}[all]=={v}"
+Successfully installed torch-2.9.1 {e}-{v} xgrammar-0.1
+Requirement already satisfied: {e}[all]==9.9 in /usr/lib/python3/dist-packages ({v})
+[conda] {e}                     {v}    pypi_0    pypi
+{e}_version='{v}'
+{{'torch': '2.9.1', '{e}': '{v}'}}
+{e}.__version__: {v}
+Pulled image "mirror.local:5000/{e}:v{v}-cu130" in 3s
+{e} @ git+https://github.com/x/{e}@v{v}#subdirectory=python
+Name: {e}|Version: {v}
+"""
+
+
+@pytest.mark.parametrize("line", [one for one in NAMED.split("\n") if one])
+@pytest.mark.parametrize(("engine", "version"), [("sglang", "0.5.18.post1"), ("vllm", "0.28.0")])
+def test_packages_paths_and_images_name_the_version(line, engine, version):
+    log = read_log(line.format(e=engine, v=version).split("|"), ENGINES)
+    assert (log.engine, list(log.beside)) == (engine, [version])
+    assert versions(log) == ((version,), "a package, path or image in the log names it")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(
+            "sglang-router 0.3.2",
+            "sgl-kernel==0.4.2",
+            "ai-dynamo/sglang-runtime:0.8.1",
+            "sglang 127.0.0.1:30000",
+        ),
+        *(
+            "sglang requires torch 2.9.1",
+            "Collecting sglang>=0.5.18",
+            "vllm-flash-attn 2.7.2",
+            "vllm:25.10-py3",
+        ),
+    ],
+)
+def test_what_is_not_the_engines_own_version_names_none(line):
+    log = read_log([line], ENGINES)
+    assert not log.versions
+    assert not log.beside
+
+
+def test_the_servers_own_word_counts_more_than_a_packages():
+    lines = ["Uninstalling vllm-0.22.1", "INFO vLLM API server version 0.28.0", "vllm/vllm-openai:v0.33.0"]
+    assert versions(read_log(lines, ENGINES)) == (("0.28.0",), "the log names it")
 
 
 def test_a_log_without_a_sign_is_taken_for_the_one_whose_words_it_has():
@@ -491,6 +545,11 @@ def test_what_is_no_text_is_no_log(tmp_path):
 def test_a_log_of_no_engine_is_not_said_to_be_one_of_them():
     hello = CliRunner().invoke(cli, ["diagnose", "-"], input="hello\n")
     assert hello.exit_code == 3
-    assert "nothing in the log tells the engine or its version; --engine E" in " ".join(hello.stdout.split())
+    assert "no sign of an engine in this log: --engine E says whose it is" in hello.stdout
+    assert not any(engine in hello.stdout for engine in ENGINES)
+    data = CliRunner().invoke(cli, ["diagnose", "-", "--format", "json"], input="hello\n").stdout
+    assert json.loads(data)["engine"]["name"] is None
+    asked = CliRunner().invoke(cli, ["diagnose", "-", "--engine-version", "0.28.0"], input="hello\n").stdout
+    assert "vllm 0.28.0 (--engine-version)" in asked
     named = CliRunner().invoke(cli, ["diagnose", "-"], input="sglang starts\n").stdout
     assert "(nothing in the log tells it)" in named
