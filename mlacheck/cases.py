@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mlacheck.frozen import frozen, replace
 from mlacheck.launch.command import LaunchCommand, Source, Word
+from mlacheck.models import Models
 from mlacheck.probes.engine import ENGINES
 from mlacheck.probes.target import TargetFlags
 from mlacheck.probes.version import parse_version
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from mlacheck.finding import Report
-    from mlacheck.probes.model import ModelConfig, ModelProblem
 
 _KINDS: Final = {
     list: "a list",
@@ -51,13 +51,7 @@ class Cases:
     remedies: bool = False
     extra_rules: tuple[Path, ...] = ()
     _sessions: dict[tuple[Any, ...], Session] = field(default_factory=dict)
-    _models: dict[str, ModelConfig | ModelProblem] = field(default_factory=dict)
-
-    def add_model(self, model: ModelConfig) -> str:
-        """Make a model known to the cases that follow; give the name to call it by."""
-        name = f"{model.ref} #{len(self._models)}"
-        self._models[name] = replace(model, ref=name)
-        return name
+    models: Models = field(default_factory=Models)
 
     def check(self, lines: Iterable[str]) -> Iterator[Report | CaseProblem]:
         """Yield a report (or what is wrong with the line) for every non-empty line, in order."""
@@ -106,7 +100,7 @@ class Cases:
                 remedies=self.remedies,
                 extra_rules=self.extra_rules,
                 model_beside=beside,
-                _models=self._models,
+                models=self.models,
             )
             self._sessions[key] = session
         command = command or _from_words(case["args"], case.get("engine") or ENGINES[0])

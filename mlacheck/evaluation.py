@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 from mlacheck.facts import UNKNOWN, is_known
 from mlacheck.finding import START_UP_PHASES
 from mlacheck.frozen import frozen
-from mlacheck.ruleset.expression import dotted, literal, names_of
+from mlacheck.ruleset.expression import UNDECIDABLE, dotted, names_of
 from mlacheck.ruleset.interpreter import decide, decide_node
 from mlacheck.ruleset.program import UNSET
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from mlacheck.ruleset.expression import Scope
     from mlacheck.ruleset.load import Compiled
     from mlacheck.ruleset.machine import Hit, Run
     from mlacheck.ruleset.program import Step
@@ -46,7 +47,7 @@ class Evaluation:
     """One launch under one program; outcomes of edited launches are remembered."""
 
     compiled: Compiled
-    facts: dict[str, object]
+    facts: dict[str, object]  # settled
     defaults: Mapping[str, object]
     _outcomes: dict[tuple[tuple[str, object], ...], Outcome] = field(default_factory=dict)
 
@@ -63,6 +64,7 @@ class Evaluation:
             facts = self.facts.copy()
             for name, value in (edits or {}).items():
                 facts[name] = self.defaults.get(name) if value == UNSET else value
+            self.compiled.settle_again(facts, edits or ())
             found = self._outcomes[key] = Outcome(facts, self.compiled.apply(facts, told=not edits))
         return found
 
@@ -127,7 +129,12 @@ class Evaluation:
     def applies(self, remedy: Mapping[str, object], facts: Mapping[str, object]) -> bool:
         """Tell whether a remedy's own condition holds."""
         when = remedy.get("when")
-        return not isinstance(when, str) or decide(when, facts, self.compiled.scope) is True
+        if not isinstance(when, str):
+            return True
+        try:
+            return bool(self.compiled.conditions[when](facts))
+        except UNDECIDABLE:
+            return decide(when, facts, self.compiled.scope) is True
 
     def curing_edits(self, hit: Hit, edits: Edits) -> Iterator[Edits]:
         """Yield the edits that make a rule fall silent."""
@@ -144,12 +151,7 @@ class Evaluation:
         """Say which flag, default or override gave a fact its value."""
         source = self._source(name, outcome)
         if not isinstance(source, str):
-            try:
-                literal(source)
-            except ValueError:
-                names = sorted(set(names_of(source)) - set(self.compiled.scope.tables))
-                return "from " + ", ".join(names[:4]) if names else "default"
-            return "engine default"
+            return _made_from(source, self.compiled.scope)
         setter = outcome.run.setters.get(source)
         if setter is not None:
             step, arm = setter
@@ -200,6 +202,17 @@ class Evaluation:
         """List the rules that could not be decided and are waited for, with the facts they wait for."""
         waiting = ((self.compiled.program.steps[index], needs) for index, needs in outcome.run.undecided)
         return [(step, needs) for step, needs in waiting if not step.known_only]
+
+
+def _made_from(node: ast.expr, scope: Scope) -> str:
+    """Say what an expression is made from, remembered on the node: many lines ask for the same ones."""
+    try:
+        told: str = node.made_from  # type: ignore[attr-defined]  # set below
+    except AttributeError:
+        names = sorted(set(names_of(node)) - scope.tables.keys())
+        told = "from " + ", ".join(names[:4]) if names else "engine default"
+        node.made_from = told  # type: ignore[attr-defined]  # same
+    return told
 
 
 def known_or_none(value: object) -> object:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mlacheck.builtin import DISAGREEMENT, MODELS_DIFFER
+from mlacheck.evaluation import Evaluation
 from mlacheck.facts import UNKNOWN, is_known, the_same
 from mlacheck.finding import Location, Problem, Remedy
 from mlacheck.frozen import frozen, replace
@@ -19,16 +21,10 @@ if TYPE_CHECKING:
     from mlacheck.engines import ArgumentProblem, Arguments, Grammar
     from mlacheck.finding import Finding
     from mlacheck.launch.command import LaunchCommand
+    from mlacheck.models import Models
     from mlacheck.probes.model import ModelConfig
     from mlacheck.probes.target import Target
     from mlacheck.ruleset.load import Compiled
-
-
-class Models(Protocol):
-    """Finds a model's config by path or name, or says why it is not known."""
-
-    def __call__(self, reference: str, /) -> ModelConfig | ModelProblem:
-        """Find one."""
 
 
 @frozen
@@ -51,9 +47,6 @@ class Surroundings(Protocol):
     grammar: Grammar
     origins: dict[str, str]
     facts: dict[str, object]
-
-    def model_facts(self, prefix: str, model: ModelConfig | None) -> dict[str, object]:
-        """Give the facts of a model's config under `target.` or `draft.`."""
 
 
 class Line:
@@ -105,12 +98,19 @@ class Line:
                 self.checkable = self.checkable and (close is not None or problem.late)
                 self.facts[problem.dest] = close
 
-    def worlds(self) -> list[dict[str, object]]:
-        """Give the facts once for each value that an unknown GPU may have."""
-        worlds = self.around.compiled.program.worlds
-        if worlds and not is_known(self.facts.get(world_fact(worlds))):
-            return [{**self.facts, **world} for world in worlds]
-        return [self.facts]
+    @cached_property
+    def evaluations(self) -> tuple[Evaluation, ...]:
+        """Give the run of the rules, once for each value that an unknown GPU may have."""
+        compiled, defaults = self.around.compiled, self.around.grammar.defaults
+        facts = self.facts.copy()
+        compiled.settle(facts)
+        worlds = compiled.program.worlds
+        if not worlds or is_known(facts.get(world_fact(worlds))):
+            return (Evaluation(compiled, facts, defaults),)
+        every = [{**facts, **world} for world in worlds]
+        for one in every:
+            compiled.settle_again(one, worlds[0])
+        return tuple(Evaluation(compiled, one, defaults) for one in every)
 
     def left_out(self, names: Iterable[str]) -> tuple[str, ...]:
         """Give those of the facts that are flags at their default where open words may still give them."""
@@ -169,7 +169,7 @@ class Line:
         draft = named if is_known(named) else None
         if draft is None:
             # Without a checkpoint of its own the draft is made of the target's extra layers.
-            self.facts.update(self.around.model_facts("draft.", self.model))
+            self.facts.update(self.around.models.facts(program, "draft.", self.model))
         else:
             self._add_model("draft.", draft)
         if reference is None and is_known(self.facts.get(program.model)):
@@ -177,7 +177,7 @@ class Line:
 
     def _compare_models(self, served: object) -> None:
         """Remark that another model is checked than the line serves, where both are known."""
-        found = self.around.models(served) if isinstance(served, str) else None
+        found = self.around.models.find(served) if isinstance(served, str) else None
         if found is None or isinstance(found, ModelProblem) or self.model is None:
             return
         if found.with_overrides(self._overrides).config != self.model.config:
@@ -186,14 +186,14 @@ class Line:
             self.remarks.append(MODELS_DIFFER.finding(said, remedies=(remedy,)))
 
     def _add_model(self, prefix: str, reference: object) -> ModelConfig | None:
-        found = self.around.models(reference) if isinstance(reference, str) else None
+        found = self.around.models.find(reference) if isinstance(reference, str) else None
         model = None if isinstance(found, ModelProblem) else found
         if model is not None and self._overrides:
             model = model.with_overrides(self._overrides)
         wrong = (found,) if isinstance(found, ModelProblem) else model.odd if model else ()
         self.model_unsure |= bool(wrong)
         self.problems.extend(Problem(one.kind, one.message, one.hint) for one in wrong)
-        self.facts.update(self.around.model_facts(prefix, model))
+        self.facts.update(self.around.models.facts(self.around.compiled.program, prefix, model))
         if model is not None:
             self.origins[prefix] = model.origin
             if prefix == "target.":

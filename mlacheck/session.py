@@ -9,8 +9,9 @@ from mlacheck.builtin import CONFIG_REFUSED
 from mlacheck.finding import Location, Problem, Remedy, judged
 from mlacheck.frozen import replace
 from mlacheck.line import Line, Options, fitted
+from mlacheck.models import Models
 from mlacheck.probes.engine import recorded_versions
-from mlacheck.probes.model import ModelConfig, ModelProblem, find_model
+from mlacheck.probes.model import ModelConfig, ModelProblem
 from mlacheck.probes.target import LaunchHints, TargetFlags, resolve_target
 from mlacheck.ruleset.load import load_extended, load_program
 from mlacheck.ruleset.machine import show
@@ -42,7 +43,7 @@ class Session:
     settings: Settings | None = None
     profile: Profile | None = None  # chosen by name, whatever the file
     model_beside: bool = False  # a line without a model is no mistake: it is named, or left out, elsewhere
-    _models: dict[str, ModelConfig | ModelProblem] = field(default_factory=dict)
+    models: Models = field(default_factory=Models)
     _checkers: dict[tuple[object, ...], Checker] = field(default_factory=dict)
     _profiles: dict[str | None, Profile | None] = field(default_factory=dict)
 
@@ -74,13 +75,9 @@ class Session:
         """Give the command as the engine's version reads it."""
         return fitted(command, self.checker(command).compiled.program.version)
 
-    def evaluations(self, command: LaunchCommand) -> list[Evaluation]:
+    def evaluations(self, command: LaunchCommand) -> tuple[Evaluation, ...]:
         """Give the rules' run over one command, once for each GPU that it may be for."""
-        from mlacheck.evaluation import Evaluation  # only where more than a report is asked for
-
-        checker = self.checker(command)
-        line = Line(checker, command, self._options(command))
-        return [Evaluation(checker.compiled, facts, checker.grammar.defaults) for facts in line.worlds()]
+        return Line(self.checker(command), command, self._options(command)).evaluations
 
     def settled(self, command: LaunchCommand) -> dict[str, str]:
         """Give, as text, every argument of a command as the engine ends up with it, and what reports show."""
@@ -126,7 +123,7 @@ class Session:
                 compiled = load_extended(command.engine, target.rules_version, self.extra_rules)
             else:
                 compiled = load_program(command.engine, target.rules_version)
-            checker = self._checkers[key] = Checker(compiled, target, self.find_model)
+            checker = self._checkers[key] = Checker(compiled, target, self.models)
         return checker
 
     def env_of(self, file: str | None) -> Mapping[str, str]:
@@ -146,7 +143,7 @@ class Session:
         """Say why the model that a flag or a profile names beside the line is not known."""
         profile = self.profile_of(command.source.file)
         reference = self.model or (profile and profile.model)
-        found = self.find_model(reference) if reference else None
+        found = self.models.find(reference) if reference else None
         return found if isinstance(found, ModelProblem) else None
 
     def model_of(self, report: Report) -> ModelConfig | None:
@@ -155,15 +152,8 @@ class Session:
         named = next((one for name, one in report.resolved.items() if name in names), None)
         profile = self.profile_of(report.file)
         reference = self.model or (profile and profile.model) or (named.value if named else None)
-        found = self.find_model(reference) if isinstance(reference, str) else None
+        found = self.models.find(reference) if isinstance(reference, str) else None
         return found if isinstance(found, ModelConfig) else None
-
-    def find_model(self, reference: str) -> ModelConfig | ModelProblem:
-        """Find a model's config once."""
-        found = self._models.get(reference)
-        if found is None:
-            found = self._models[reference] = find_model(reference)
-        return found
 
 
 def _refusal(problem: LaunchProblem) -> Finding:

@@ -24,8 +24,6 @@ from mlacheck.finding import (
 from mlacheck.frozen import replace
 from mlacheck.launch.quoting import quote
 from mlacheck.line import Line, Options, world_fact
-from mlacheck.probes.config import first_value
-from mlacheck.probes.weights import least_weights
 from mlacheck.refusal import refusal_findings
 from mlacheck.ruleset.machine import show
 
@@ -35,8 +33,7 @@ if TYPE_CHECKING:
     from mlacheck.engines import ArgumentProblem
     from mlacheck.evaluation import Outcome
     from mlacheck.launch.command import LaunchCommand
-    from mlacheck.line import Models
-    from mlacheck.probes.model import ModelConfig
+    from mlacheck.models import Models
     from mlacheck.probes.target import Target
     from mlacheck.ruleset.load import Compiled
     from mlacheck.ruleset.machine import Hit
@@ -60,37 +57,10 @@ class Checker:
                 self.facts[name] = UNKNOWN
         told = target.facts().items()
         self.facts.update((name, the_same(value)) for name, value in told if name in self.facts)
-        self._model_facts: dict[tuple[str, str | None, str], dict[str, object]] = {}
 
     def check(self, command: LaunchCommand, options: Options | None = None, *, id_: object = None) -> Report:
         """Check one launch command."""
         return _Check(self, command, options or Options()).report(id_)
-
-    def model_facts(self, prefix: str, model: ModelConfig | None) -> dict[str, object]:
-        """Give the facts of a model's config under `target.` or `draft.`."""
-        key = (prefix, model.ref if model else None, model.changes if model else "")
-        facts = self._model_facts.get(key)
-        if facts is None:
-            facts = self._model_facts[key] = {f"{prefix}known": model is not None}
-            if model is not None and model.files is not None and f"{prefix}files" in self.facts:
-                facts[f"{prefix}files"] = model.files
-            if prefix == "target.":
-                facts |= self._weight_facts(model)
-            for name, declared in self.compiled.program.declarations.items():
-                if model is not None and declared.config and name.startswith(prefix):
-                    facts[name] = first_value(model.config, declared.config, declared.type)
-                    if facts[name] is None and "architectures.0" in declared.config:
-                        facts[name] = UNKNOWN  # the engine takes one from the model's type
-        return facts
-
-    def _weight_facts(self, model: ModelConfig | None) -> dict[str, object]:
-        """Give the lower bounds of the weights; None where there is none, and nothing is compared."""
-        least = None if model is None else least_weights(model.config, model.least_files_gib)
-        facts = {
-            "given.weights_gib": None if least is None else round(least.total, 2),
-            "given.attention_gib": None if least is None else round(least.attention, 2),
-        }
-        return {name: value for name, value in facts.items() if name in self.facts}
 
 
 class _Check:
@@ -104,14 +74,13 @@ class _Check:
         self._lines: tuple[Remedy, ...] | None = None
 
     def report(self, id_: object) -> Report:
-        worlds = self.line.worlds()
         findings: list[Finding] = []
         undecided: list[Undecided] = []
         resolved: dict[str, Resolved] = {}
-        if self.line.checkable and len(worlds) == 1:
-            findings, undecided, resolved = self._evaluate(worlds[0])
-        elif self.line.checkable:
-            findings, undecided, resolved = self._merge(worlds)
+        if self.line.checkable:
+            worlds = [_World(one, self.line) for one in self.line.evaluations]
+            done = self._evaluate(worlds[0]) if len(worlds) == 1 else self._merge(worlds)
+            findings, undecided, resolved = done
         resolved = {
             name: Resolved(known_or_none(one.value), NOT_KNOWN if one.value is UNKNOWN else one.origin)
             for name, one in resolved.items()
@@ -166,13 +135,7 @@ class _Check:
             0,
         )
 
-    def _world(self, facts: dict[str, object]) -> _World:
-        return _World(Evaluation(self.compiled, facts, self.grammar.defaults), self.line)
-
-    def _evaluate(
-        self, facts: dict[str, object]
-    ) -> tuple[list[Finding], list[Undecided], dict[str, Resolved]]:
-        world = self._world(facts)
+    def _evaluate(self, world: _World) -> tuple[list[Finding], list[Undecided], dict[str, Resolved]]:
         findings = [self._finding(world, hit) for hit in world.hits]
         resolved = {
             name: Resolved(value, world.origin(name, self.line)) for name, value in world.resolved().items()
@@ -180,11 +143,10 @@ class _Check:
         return findings, world.waiting(), resolved
 
     def _merge(
-        self, worlds: Sequence[dict[str, object]]
+        self, results: Sequence[_World]
     ) -> tuple[list[Finding], list[Undecided], dict[str, Resolved]]:
         """Keep what holds in every world; what holds in some is undecided, and nobody asks how to mend it."""
         name = world_fact(self.compiled.program.worlds)
-        results = [self._world(facts) for facts in worlds]
         everywhere = set.intersection(*({one.id_of(hit) for hit in one.hits} for one in results))
         first = results[0]
         findings = [self._finding(first, hit) for hit in first.hits if first.id_of(hit) in everywhere]

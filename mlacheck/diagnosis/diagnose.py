@@ -95,7 +95,8 @@ def diagnose(log: Log, session: Session, version: str | None = None) -> Result:
     if told is not None:
         session.flags = replace(session.flags, engine_version=told)
     command, command_from, problems = _command(log, session)
-    report, evaluations = None, []
+    report = None
+    evaluations: tuple[Evaluation, ...] = ()
     if command is not None and told is not None:
         report, evaluations = session.check(command, problems), session.evaluations(command)
     remedies = Remedies(log.engine, fit, evaluations)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from mlacheck.evaluation import Evaluation
 from mlacheck.frozen import frozen, replace
 from mlacheck.line import Line
 from mlacheck.remedies.candidates import Candidates
@@ -17,9 +16,9 @@ from mlacheck.remedies.write import write_edit
 from mlacheck.ruleset.program import UNSET
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from mlacheck.evaluation import Edits
+    from mlacheck.evaluation import Edits, Evaluation
     from mlacheck.launch.command import LaunchCommand
     from mlacheck.remedies.repair import Repair
 
@@ -82,8 +81,7 @@ class Advice:
                 return
 
     def _solve(self, repair: Repair | None, line: Line) -> Iterator[Solution]:
-        around = line.around
-        worlds = [Evaluation(around.compiled, facts, around.grammar.defaults) for facts in line.worlds()]
+        worlds = line.evaluations
         dropped = [one.drops for one in repair.changes if one.drops is not None] if repair else []
         left = MOST_CHANGES - len(dropped)
         passing: list[Edits] = []
@@ -118,7 +116,7 @@ class Advice:
         candidates = Candidates(world, line.around.grammar, frozenset(line.arguments.given), self.preferences)
         return Search(world, candidates, Costs(self.preferences, world.outcome())).run(most_changes)
 
-    def _loss(self, repair: Repair | None, edits: Edits, worlds: list[Evaluation]) -> float:
+    def _loss(self, repair: Repair | None, edits: Edits, worlds: Sequence[Evaluation]) -> float:
         well = [world for world in worlds if _passes(world, edits)]
         before, after = well[0].outcome(), well[0].outcome(edits)
         new = len(warnings(well[0], after) - warnings(well[0], before))
@@ -131,7 +129,7 @@ class Advice:
         return total
 
     def _write(
-        self, repair: Repair | None, line: Line, edits: Edits, worlds: list[Evaluation], loss: float
+        self, repair: Repair | None, line: Line, edits: Edits, worlds: Sequence[Evaluation], loss: float
     ) -> Solution | None:
         text, edited = write_edit(line.command, line.arguments, line.around.grammar, edits)
         beside = {name for name in line.options.env or {} if f"env.{name}" in edits}
@@ -140,11 +138,7 @@ class Advice:
         again = Line(line.around, edited.command, replace(line.options, env=env))
         if again.refusals:
             return None
-        good = [
-            number
-            for number, facts in enumerate(again.worlds())
-            if _passes(Evaluation(line.around.compiled, facts, line.around.grammar.defaults), {})
-        ]
+        good = [number for number, world in enumerate(again.evaluations) if _passes(world, {})]
         if not good:
             return None
         world = worlds[good[0]]

@@ -181,7 +181,8 @@ class Scope:
     opened: Memory[str] = field(init=False)  # what derived facts are where some of what they read is open
     _trees: dict[str, ast.expr] = field(default_factory=dict)
     _references: dict[str, frozenset[str]] = field(default_factory=dict)
-    _names: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    # By expression, the facts and tables that it reads itself; a generated module brings those of its rules.
+    known_names: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _inputs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _sources: dict[str, str] = field(default_factory=dict)
 
@@ -197,9 +198,9 @@ class Scope:
 
     def names(self, text: str) -> tuple[str, ...]:
         """Name the facts and tables that an expression reads itself, in its order."""
-        found = self._names.get(text)
+        found = self.known_names.get(text)
         if found is None:
-            found = self._names[text] = tuple(dict.fromkeys(names_of(self.tree(text))))
+            found = self.known_names[text] = tuple(dict.fromkeys(names_of(self.tree(text))))
         return found
 
     def references(self, text: str) -> frozenset[str]:

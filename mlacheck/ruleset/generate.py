@@ -12,6 +12,8 @@ from mlacheck.frozen import as_dict, replace
 from mlacheck.ruleset.settle import settles_after
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mlacheck.ruleset.expression import Scope
     from mlacheck.ruleset.program import Arm, Program, Step
 
@@ -42,9 +44,16 @@ def module_text(program: Program, digest: str) -> str:
         lines.append(f"{scope.identifiers[name]} = {value!r}")
     for name, text in program.derives.items():
         lines.append(f"def {scope.identifiers[name]}(f):\n    return {scope.source(text)}\n")
-    lines.append("def run(f, h):")
+    texts = dict.fromkeys((*program.derives.values(), *_conditions_and_values(program)))
+    lines.append(f"NAMES = {pformat({text: scope.names(text) for text in texts}, width=160, compact=True)}")
+    lines += _conditions(program, scope)
     # Computed once: nothing that it is made of changes while the rules run.
-    body = [line for name in scope.settled for line in _settle(name, f"{scope.identifiers[name]}(f)")]
+    lines.append("def settle(f):")
+    settle = [line for name in scope.settled for line in _settle(name, f"{scope.identifiers[name]}(f)")]
+    lines.extend(f"    {line}" for line in settle)
+    lines.append("    return\n")
+    lines.append("def run(f, h):")
+    body: list[str] = []
     settling = settles_after(program, scope)
     for index, step in enumerate(program.steps):
         body += _step(index, step, scope)
@@ -54,6 +63,24 @@ def module_text(program: Program, digest: str) -> str:
     lines.extend(f"    {line}" for line in body)
     lines.append("    return\n")
     return "\n".join(lines)
+
+
+def _conditions_and_values(program: Program) -> Iterator[str]:
+    for step in program.steps:
+        yield from step.conditions
+        yield from step.values
+
+
+def _conditions(program: Program, scope: Scope) -> list[str]:
+    """Write a function for each condition of a remedy, and a table of them by their text."""
+    texts = dict.fromkeys(
+        remedy["when"] for step in program.steps for remedy in step.remedies if "when" in remedy
+    )
+    lines = [
+        f"def c{index}(f):\n    return {scope.source(text)}\n" for index, text in enumerate(texts)
+    ]
+    table = ", ".join(f"{text!r}: c{index}" for index, text in enumerate(texts))
+    return [*lines, f"CONDITIONS = {{{table}}}\n"]
 
 
 def _settle(name: str, source: str) -> list[str]:

@@ -6,26 +6,28 @@ import contextlib
 import importlib
 import sys
 import types
+from dataclasses import field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from mlacheck.data import COMPILED, is_checkout, load_json, rules_root, write_compiled
+from mlacheck.facts import UNKNOWN
 from mlacheck.frozen import frozen, replace
 from mlacheck.probes.engine import recorded_versions
-from mlacheck.ruleset.expression import Declaration, Scope
+from mlacheck.ruleset.expression import UNDECIDABLE, Declaration, Scope
 from mlacheck.ruleset.machine import Run
 from mlacheck.ruleset.memory import Memory
 from mlacheck.ruleset.program import Arm, Program, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from mlacheck.ruleset.files import RuleSet
     from mlacheck.ruleset.machine import Runner
 
 # Raise it when the generated form changes.
-FORMAT: Final = 12
+FORMAT: Final = 13
 
 
 @frozen
@@ -35,13 +37,38 @@ class Compiled:
     program: Program
     scope: Scope
     run: Runner
+    settle: Callable[[dict[str, object]], None]
     memory: Memory[int]
+    # By its text, the condition of a remedy; it may raise one of `UNDECIDABLE`.
+    conditions: dict[str, Callable[[Mapping[str, object]], object]]
+    _readers: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def apply(self, facts: dict[str, object], *, told: bool = True) -> Run:
-        """Run the rules over facts, which they change; untold hits do not say what they saw."""
+        """Run the rules over settled facts, which they change; untold hits do not say what they saw."""
         run = Run(self.program, self.scope, self.memory, told)
         self.run(facts, run)
         return run
+
+    def settle_again(self, facts: dict[str, object], changed: Iterable[str]) -> None:
+        """Compute anew what no rule can change, where some of what it reads was changed."""
+        stale = {name for fact in changed for name in self._reading(fact)}
+        if stale:
+            for name in self.scope.settled:
+                if name in stale:
+                    try:
+                        facts[name] = self.scope.derive(name, facts)
+                    except UNDECIDABLE:
+                        facts[name] = UNKNOWN
+
+    def _reading(self, fact: str) -> frozenset[str]:
+        """Name the settled facts that read a fact."""
+        if not self._readers:
+            readers: dict[str, list[str]] = {}
+            for name in self.scope.settled:
+                for one in self.scope.references(self.scope.derives[name]):
+                    readers.setdefault(one, []).append(name)
+            self._readers.update((one, frozenset(names)) for one, names in readers.items())
+        return self._readers.get(fact, frozenset())
 
 
 def _sources(engine: str) -> list[Path]:
@@ -87,12 +114,14 @@ def from_module(module: types.ModuleType) -> Compiled:
     program = program_from(names["DATA"])
     scope = program.scope()
     scope.namespace = names
+    scope.known_names.update(names["NAMES"])
 
     def reads(index: int) -> frozenset[str]:
         step = program.steps[index]
         return frozenset(step.targets).union(*map(scope.references, (*step.conditions, *step.values)))
 
-    return Compiled(program, scope, cast("Runner", names["run"]), Memory(reads))
+    run, settle = cast("Runner", names["run"]), names["settle"]
+    return Compiled(program, scope, run, settle, Memory(reads), names["CONDITIONS"])
 
 
 def module_name(engine: str, version: str) -> str:

@@ -54,6 +54,7 @@ class Rules:
             **compiled.program.defaults,
             **{name.replace("__", "."): value for name, value in facts.items()},
         }
+        compiled.settle(values)
         return values, compiled.apply(values)
 
 

@@ -62,7 +62,9 @@ rules:
 def evaluation(rules, **given):
     compiled = rules.compile(RULES)
     defaults = {"dcp_size": 1, "page_size": None, "backend": None, "decode": None, "algorithm": None}
-    return Evaluation(compiled, {**compiled.program.defaults, **given}, defaults)
+    facts = {**compiled.program.defaults, **given}
+    compiled.settle(facts)
+    return Evaluation(compiled, facts, defaults)
 
 
 def ids(checked, hits):

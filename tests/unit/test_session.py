@@ -23,7 +23,7 @@ def command(text):
 def test_what_commands_share_is_prepared_once():
     one = session()
     assert one.checker(command(LLAMA)) is one.checker(command(f"{LLAMA} --tp-size 2"))
-    assert one.find_model("nobody/knows") is one.find_model("nobody/knows")
+    assert one.models.find("nobody/knows") is one.models.find("nobody/knows")
 
 
 def test_an_image_tag_names_the_version_unless_a_flag_does():

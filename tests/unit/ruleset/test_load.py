@@ -26,7 +26,9 @@ def test_every_version_loads_and_is_the_same_as_when_built_anew(version):
 
 def test_a_loaded_program_runs():
     compiled = load.load_program("sglang", VERSIONS[-1])
-    run = compiled.apply(dict(compiled.program.defaults))
+    facts = dict(compiled.program.defaults)
+    compiled.settle(facts)
+    run = compiled.apply(facts)
     assert run.hits or run.undecided
 
 
