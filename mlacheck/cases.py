@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mlacheck.frozen import frozen, replace
+from mlacheck.frozen import frozen, record, replace
 from mlacheck.launch.command import LaunchCommand, Source, Word
 from mlacheck.models import Models
 from mlacheck.probes.engine import ENGINES
@@ -44,7 +44,7 @@ class CaseProblem:
     id: object = None
 
 
-@dataclass
+@record
 class Cases:
     """Keeps one session for each kind of target, so that thousands of cases share what they can."""
 

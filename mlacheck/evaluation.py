@@ -7,15 +7,14 @@ ones are remedied: a finding that would vanish with the first fix is not reporte
 from __future__ import annotations
 
 import ast
-import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mlacheck.facts import UNKNOWN, is_known
 from mlacheck.finding import START_UP_PHASES
-from mlacheck.frozen import frozen
-from mlacheck.ruleset.expression import UNDECIDABLE, dotted, names_of
-from mlacheck.ruleset.interpreter import decide, decide_node
+from mlacheck.frozen import frozen, record, replace
+from mlacheck.ruleset.expression import dotted, names_of
+from mlacheck.ruleset.interpreter import decide_node
 from mlacheck.ruleset.program import UNSET
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ class Outcome:
         return frozenset(hit.step for hit in self.run.hits)
 
 
-@dataclass(slots=True)
+@record
 class Evaluation:
     """One launch under one program; outcomes of edited launches are remembered."""
 
@@ -129,12 +128,7 @@ class Evaluation:
     def applies(self, remedy: Mapping[str, object], facts: Mapping[str, object]) -> bool:
         """Tell whether a remedy's own condition holds."""
         when = remedy.get("when")
-        if not isinstance(when, str):
-            return True
-        try:
-            return bool(self.compiled.conditions[when](facts))
-        except UNDECIDABLE:
-            return decide(when, facts, self.compiled.scope) is True
+        return not isinstance(when, str) or self.compiled.holds(when, facts)
 
     def curing_edits(self, hit: Hit, edits: Edits) -> Iterator[Edits]:
         """Yield the edits that make a rule fall silent."""
@@ -161,7 +155,7 @@ class Evaluation:
 
     def then(self, hit: Hit, outcome: Outcome) -> Outcome:
         """Give the outcome as it was when a rule fired: later rules may have set what it reads."""
-        return Outcome(hit.facts, dataclasses.replace(outcome.run, setters=hit.setters))
+        return Outcome(hit.facts, replace(outcome.run, setters=hit.setters))
 
     def chosen(self, hit: Hit, outcome: Outcome) -> Iterator[str]:
         """Name the facts that a hit reads, and those behind derived ones whose value a rule chose."""

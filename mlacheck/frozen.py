@@ -1,7 +1,8 @@
-"""Immutable value classes, declared like `@dataclass(frozen=True, slots=True)`.
+"""Value classes, declared like dataclasses.
 
-The standard decorator compiles six functions for each class, half a millisecond; the eighty classes of a run
-would take longer than everything that the run does. Here only `__init__` is generated and the rest is shared.
+The standard decorator compiles up to six functions for each class, half a millisecond; the eighty classes of
+a run would take longer than everything that the run does. Here only `__init__` is generated, for classes that
+are used, and the rest is shared.
 """
 
 from __future__ import annotations
@@ -28,12 +29,48 @@ def frozen(cls: type[T]) -> type[T]:
     """Make a class of the annotated fields: slots, `__init__`, equality, hash, repr, no assignment."""
     names = tuple(inspect.get_annotations(cls))
     namespace = {key: item for key, item in cls.__dict__.items() if key not in _DROPPED and key not in names}
-    scope: dict[str, Any] = {"_set": _set}
+    namespace |= {
+        "__slots__": names,
+        "__match_args__": names,
+        "__eq__": _eq,
+        "__hash__": _hash,
+        "__repr__": _repr,
+        "__setattr__": _refuse,
+        "__delattr__": _refuse,
+        "__reduce__": _reduce,
+    }
+    kind: Any = type(cls)
+    made = kind(cls.__name__, cls.__bases__, namespace)
+    made.__qualname__ = cls.__qualname__
+    _give_init(made, _defaults(cls, names), "_set(self, '{}', {})")
+    return cast("type[T]", made)
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(dataclasses.field,))
+def record(cls: type[T]) -> type[T]:
+    """Give a class an `__init__` of the annotated fields, which may be assigned later."""
+    names = tuple(inspect.get_annotations(cls))
+    defaults = _defaults(cls, names)
+    for name in defaults:
+        delattr(cls, name)
+    made: Any = cls
+    made.__match_args__ = names  # type: ignore[misc]  # which mypy allows in a class body only
+    _give_init(made, defaults, "self.{} = {}")
+    return cls
+
+
+def _defaults(cls: type, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: cls.__dict__[name] for name in names if name in cls.__dict__}
+
+
+def _give_init(cls: Any, defaults: dict[str, Any], assign: str) -> None:
+    """Give a class an `__init__` that is compiled when it is first called: a run needs few of all classes."""
+    scope: dict[str, Any] = {"_set": _set, "_missing": _MISSING}
     parameters, body = [], []
-    for name in names:
+    for name in cls.__match_args__:
         given = name
-        if name in cls.__dict__:
-            default = cls.__dict__[name]
+        if name in defaults:
+            default = defaults[name]
             if isinstance(default, dataclasses.Field):
                 if default.default_factory is not dataclasses.MISSING:
                     scope[f"_make_{name}"] = default.default_factory
@@ -45,25 +82,17 @@ def frozen(cls: type[T]) -> type[T]:
             parameters.append(f"{name}=_default_{name}")
         else:
             parameters.append(name)
-        body.append(f" _set(self, {name!r}, {given})")
-    scope["_missing"] = _MISSING
-    source = f"def __init__(self, {', '.join(parameters)}):\n" + ("\n".join(body) or " pass")
-    exec(source, scope)  # noqa: S102 - field names of our own classes only
-    namespace |= {
-        "__slots__": names,
-        "__match_args__": names,
-        "__init__": scope["__init__"],
-        "__eq__": _eq,
-        "__hash__": _hash,
-        "__repr__": _repr,
-        "__setattr__": _refuse,
-        "__delattr__": _refuse,
-        "__reduce__": _reduce,
-    }
-    kind: Any = type(cls)
-    made = kind(cls.__name__, cls.__bases__, namespace)
-    made.__qualname__ = cls.__qualname__
-    return cast("type[T]", made)
+        body.append(" " + assign.format(name, given))
+    if hasattr(cls, "__post_init__"):
+        body.append(" self.__post_init__()")
+
+    def first(self: Any, *args: Any, **fields: Any) -> None:
+        source = f"def __init__(self, {', '.join(parameters)}):\n" + ("\n".join(body) or " pass")
+        exec(source, scope)  # noqa: S102 - field names of our own classes only
+        cls.__init__ = scope["__init__"]
+        cls.__init__(self, *args, **fields)
+
+    cls.__init__ = first
 
 
 def replace(item: T, **changes: Any) -> T:

@@ -55,7 +55,8 @@ def _run(cases: Cases, engine: str, rule: str, place: str, row: TestRow, expecte
         case["packages"] = row.packages
     if row.config is not None:
         name = row.model or "config in the row"
-        case["model"] = cases.models.add(ModelConfig(ref=name, name=name, config=row.config, origin="the row"))
+        model = ModelConfig(ref=name, name=name, config=row.config, origin="the row")
+        case["model"] = cases.models.add(model)
     elif row.model is not None:
         case["model"] = row.model
     for name in ("gpu", "gpu_count", "nodes"):

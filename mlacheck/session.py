@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mlacheck.builtin import CONFIG_REFUSED
 from mlacheck.finding import Location, Problem, Remedy, judged
-from mlacheck.frozen import replace
+from mlacheck.frozen import record, replace
 from mlacheck.line import Line, Options, fitted
 from mlacheck.models import Models
 from mlacheck.probes.engine import recorded_versions
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mlacheck.remedies.advice import Solution
 
 
-@dataclass
+@record
 class Session:
     """Checks launch commands against what the caller says of the target."""
 

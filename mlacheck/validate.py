@@ -142,9 +142,7 @@ class _Check:
         }
         return findings, world.waiting(), resolved
 
-    def _merge(
-        self, results: Sequence[_World]
-    ) -> tuple[list[Finding], list[Undecided], dict[str, Resolved]]:
+    def _merge(self, results: Sequence[_World]) -> tuple[list[Finding], list[Undecided], dict[str, Resolved]]:
         """Keep what holds in every world; what holds in some is undecided, and nobody asks how to mend it."""
         name = world_fact(self.compiled.program.worlds)
         everywhere = set.intersection(*({one.id_of(hit) for hit in one.hits} for one in results))

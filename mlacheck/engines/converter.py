@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from mlacheck.engines.config import config_class
 from mlacheck.engines.conversion import ConversionError
+from mlacheck.pattern import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -29,7 +29,7 @@ _UNITS: Final = {
 
 def _human_int(units: Mapping[str, int]) -> Converter:
     """Read `8192` or a number with a unit, such as `8k`, `1.5M` or `64Ki`."""
-    pattern = re.compile(rf"(\d+(?:\.\d+)?)({'|'.join(sorted(units, key=len, reverse=True))})")
+    pattern = lazy(rf"(\d+(?:\.\d+)?)({'|'.join(sorted(units, key=len, reverse=True))})")
     sizes = " ".join(units)
 
     def convert(text: str) -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
+from mlacheck.frozen import record
 from mlacheck.launch.container import Container, container_options, gpu_count
 from mlacheck.launch.programs import (
     CONTAINERS,
@@ -41,7 +42,7 @@ _OPTION: Final = lazy(r"--?[A-Za-z][A-Za-z-]*=")
 _ENV_VALUES: Final = frozenset({"-u", "--unset", "-C", "--chdir"})
 
 
-@dataclass(slots=True)
+@record
 class Environment:
     """The variables a command gets: settled values, and names whose value the text leaves open."""
 
@@ -66,7 +67,7 @@ class Environment:
         return Environment(dict(self.values), dict(self.unknown))
 
 
-@dataclass(slots=True)
+@record
 class Hit:
     """An entry point and where argv starts, or a string that holds a command, or a module that is none."""
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from mlacheck.frozen import frozen
+from mlacheck.frozen import frozen, record
 
 if TYPE_CHECKING:
     from mlacheck.launch.command import Source, Wrapper
@@ -40,7 +39,7 @@ class Frame:
     file_kind: str = ""
 
 
-@dataclass(slots=True)
+@record
 class Line:
     """One simple command after expansion."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mlacheck.frozen import record
 from mlacheck.probes.version import parse_version
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mlacheck.probes.importing import ImportProbe
 
 
-@dataclass(slots=True)
+@record
 class Machine:
     """An environment and the GPUs beside it."""
 

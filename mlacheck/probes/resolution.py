@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from packaging.version import Version
 
 from mlacheck.facts import UNKNOWN, is_known
-from mlacheck.frozen import replace
+from mlacheck.frozen import record, replace
 from mlacheck.probes.distribution import DISTRIBUTIONS
 from mlacheck.probes.engine import ENGINES, pins, read_image, recorded_versions
 from mlacheck.probes.flashinfer import FlashInferFacts, signature_table
@@ -25,7 +25,7 @@ FLOATING: Final = frozenset({"latest", "nightly", "main", "master", "dev", "head
 OTHERS: Final = tuple(name for name in DISTRIBUTIONS if name not in (*ENGINES, "flashinfer"))
 
 
-@dataclass(slots=True)
+@record
 class Resolution:
     """The work of one `resolve_target` call: what is decided so far, and what there is to say about it."""
 

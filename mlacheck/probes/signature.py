@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import functools
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mlacheck.data import load_yaml
-from mlacheck.frozen import frozen
+from mlacheck.frozen import frozen, record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ def load_watched() -> Watched:
     return Watched(data["decode"], tuple(data["callables"]), tuple(data["present"]))
 
 
-@dataclass(slots=True)
+@record
 class SourceTree:
     """One package's sources; `root` is the folder that holds its `__init__.py`."""
 

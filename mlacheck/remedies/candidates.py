@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from mlacheck.ruleset.interpreter import decide
 from mlacheck.ruleset.program import UNSET
 from mlacheck.similar import closest
 
@@ -85,7 +84,7 @@ class Candidates:
         text = self.preferences.suits.get(str(value))
         if text is not None:
             if text not in suits:
-                suits[text] = decide(text, outcome.facts, self.evaluation.compiled.scope) is True
+                suits[text] = self.evaluation.compiled.holds(text, outcome.facts)
             if not suits[text]:
                 return False
         if option.takes_value:

@@ -28,6 +28,7 @@ class Costs:
     def __init__(self, preferences: Preferences, before: Outcome) -> None:
         self.preferences, self.before = preferences, before
         self._keeps = {keep.fact: keep for keep in preferences.keeps}
+        self._known: dict[tuple[str, str], tuple[float, float]] = {}
 
     def words(self, after: Outcome) -> str:
         """Say what becomes of what the line asks for."""
@@ -40,33 +41,41 @@ class Costs:
     def loss(self, edits: Edits, after: Outcome, new_warnings: int) -> float:
         """Weigh a corrected line; less is better."""
         lost = sum(weight for weight, _, _, _ in self._differences(after))
-        return lost + self._changes(edits) + _WARNING * new_warnings + self._rank(edits)
+        changes = sum([self._alone(name, value)[0] for name, value in edits.items()])
+        return lost + changes - self._together(edits) + _WARNING * new_warnings
 
     def guess(self, edits: Edits) -> float:
         """Weigh edits by themselves, before anything is evaluated."""
-        total = self._changes(edits) + self._rank(edits)
-        for name, value in edits.items():
-            keep = self._keeps.get(name)
-            if keep is not None:
-                gone = value == UNSET or any(value == one for one in keep.gone)
-                total += (keep.weight if gone else keep.change) * _CAUTION
-        return total
+        return sum([sum(self._alone(name, value)) for name, value in edits.items()]) - self._together(edits)
 
-    def _changes(self, edits: Edits) -> float:
-        """Count changes: what goes along is none of its own, and a spelling put right gives nothing up."""
+    def _together(self, edits: Edits) -> float:
+        """Weigh what goes along with another change, which is none of its own."""
+        if len(edits) < 2:
+            return 0
         along = {one for name in edits for one in self.preferences.companions.get(name, ())}
-        levers, facts = self.preferences.levers, self.before.facts
-        right = [name for name in edits if meant_by(facts.get(name), levers.get(name, ())) == edits[name]]
-        return _CHANGE * (len(set(edits) - along) - 2 * len(right))
+        return _CHANGE * len(along & edits.keys())
 
-    def _rank(self, edits: Edits) -> float:
-        """Prefer, among values of one argument, those that the data name first."""
-        levers = self.preferences.levers
-        return sum(
-            levers[name].index(value) * 0.1
-            for name, value in edits.items()
-            if name in levers and value in levers[name]
-        )
+    def _alone(self, name: str, value: object) -> tuple[float, float]:
+        """Weigh one change: as a change, and what it is guessed to give up."""
+        key = (name, repr(value))
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = (self._change(name, value), self._loss(name, value))
+        return known
+
+    def _change(self, name: str, value: object) -> float:
+        """Prefer a spelling put right, which gives nothing up, and values that the data name first."""
+        levers = self.preferences.levers.get(name, ())
+        right = meant_by(self.before.facts.get(name), levers) == value
+        rank = levers.index(value) if value in levers else 0
+        return (-_CHANGE if right else _CHANGE) + rank * 0.1
+
+    def _loss(self, name: str, value: object) -> float:
+        keep = self._keeps.get(name)
+        if keep is None:
+            return 0.0
+        gone = value == UNSET or any(value == one for one in keep.gone)
+        return (keep.weight if gone else keep.change) * _CAUTION
 
     def _differences(self, after: Outcome) -> Iterator[tuple[float, str | None, object, object]]:
         on = {keep.fact: _is_on(keep, self._old(keep.fact)) for keep in self.preferences.keeps}

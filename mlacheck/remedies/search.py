@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 # More changes than this make another launch, not a corrected one.
 MOST_CHANGES: Final = 3
 # Runs of the rules that a search may take: over what rules propose, for something better, for anything.
-_PROPOSED: Final = 60
-_BETTER: Final = 90
-_MORE: Final = 30
+_PROPOSED: Final = 40
+_BETTER: Final = 60
+_MORE: Final = 20
 _ANYTHING: Final = 400
 # Flags of which all combinations are tried without, and solutions that are enough then.
 _FLAGS: Final = 8

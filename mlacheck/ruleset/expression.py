@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 import itertools
 import json
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import field
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from mlacheck.facts import Undecided
-from mlacheck.frozen import frozen
+from mlacheck.frozen import frozen, record
 from mlacheck.ruleset.memory import Memory
 
 if TYPE_CHECKING:
@@ -53,6 +53,9 @@ _KINDS: Final[dict[str, type | tuple[type, ...]]] = {
 _INLINE: Final = 110
 
 
+Condition: TypeAlias = "Callable[[Mapping[str, object]], object]"
+
+
 class ExpressionError(ValueError):
     """An expression outside the language, or over names and values that nobody declared."""
 
@@ -81,10 +84,18 @@ def path(value: object, keys: str) -> object:
 
 def json_kind(value: object) -> str | None:
     """Name what a JSON text holds, or a value that was read from one; None for a text that is no JSON."""
+    return _kind_of_text(value) if isinstance(value, str) else _kind_of(value)
+
+
+@lru_cache(maxsize=1024)
+def _kind_of_text(text: str) -> str | None:
     try:
-        read = json.loads(value) if isinstance(value, str) else value
+        return _kind_of(json.loads(text))
     except (ValueError, RecursionError):
         return None
+
+
+def _kind_of(read: object) -> str | None:
     if read is None or isinstance(read, bool):
         return "null" if read is None else "boolean"
     for name, types in _KINDS.items():
@@ -165,7 +176,7 @@ class Declaration:
     config: tuple[str, ...] = ()
 
 
-@dataclass
+@record
 class Scope:
     """The names an expression may use: declared facts, derived facts (by their text), and tables."""
 
@@ -256,6 +267,12 @@ class Scope:
         if source is None:
             source = self._sources[text] = _emit(self.tree(text), self)
         return source
+
+    def function(self, text: str) -> Condition:
+        """Make a function over facts of a checked expression; it may raise one of `UNDECIDABLE`."""
+        source = f"lambda f: {self.source(text)}"
+        made: Condition = eval(source, self.namespace)  # noqa: S307 - generated from a checked expression only
+        return made
 
     @cached_property
     def identifiers(self) -> dict[str, str]:

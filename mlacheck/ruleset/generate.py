@@ -76,9 +76,7 @@ def _conditions(program: Program, scope: Scope) -> list[str]:
     texts = dict.fromkeys(
         remedy["when"] for step in program.steps for remedy in step.remedies if "when" in remedy
     )
-    lines = [
-        f"def c{index}(f):\n    return {scope.source(text)}\n" for index, text in enumerate(texts)
-    ]
+    lines = [f"def c{index}(f):\n    return {scope.source(text)}\n" for index, text in enumerate(texts)]
     table = ", ".join(f"{text!r}: c{index}" for index, text in enumerate(texts))
     return [*lines, f"CONDITIONS = {{{table}}}\n"]
 

@@ -6,7 +6,7 @@ import ast
 import itertools
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from packaging.version import Version
 
 from mlacheck.facts import UNKNOWN, Possible, Unknown, is_known, one_of
+from mlacheck.frozen import record
 from mlacheck.ruleset.expression import (
     ARITHMETIC,
     COMPARISONS,
@@ -95,7 +96,7 @@ class Moment:
         ]
 
 
-@dataclass(slots=True)
+@record
 class _World:
     """Facts without alternatives, and what derived facts came to in them."""
 

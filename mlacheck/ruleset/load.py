@@ -15,6 +15,7 @@ from mlacheck.facts import UNKNOWN
 from mlacheck.frozen import frozen, replace
 from mlacheck.probes.engine import recorded_versions
 from mlacheck.ruleset.expression import UNDECIDABLE, Declaration, Scope
+from mlacheck.ruleset.interpreter import decide
 from mlacheck.ruleset.machine import Run
 from mlacheck.ruleset.memory import Memory
 from mlacheck.ruleset.program import Arm, Program, Step
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from mlacheck.ruleset.expression import Condition
     from mlacheck.ruleset.files import RuleSet
     from mlacheck.ruleset.machine import Runner
 
@@ -39,8 +41,8 @@ class Compiled:
     run: Runner
     settle: Callable[[dict[str, object]], None]
     memory: Memory[int]
-    # By its text, the condition of a remedy; it may raise one of `UNDECIDABLE`.
-    conditions: dict[str, Callable[[Mapping[str, object]], object]]
+    # By their text, conditions beside the rules' own; a module brings those of its remedies.
+    conditions: dict[str, Condition]
     _readers: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def apply(self, facts: dict[str, object], *, told: bool = True) -> Run:
@@ -48,6 +50,16 @@ class Compiled:
         run = Run(self.program, self.scope, self.memory, told)
         self.run(facts, run)
         return run
+
+    def holds(self, text: str, facts: Mapping[str, object]) -> bool:
+        """Tell whether a condition is sure to hold of facts over which the rules ran."""
+        condition = self.conditions.get(text)
+        if condition is None:
+            condition = self.conditions[text] = self.scope.function(text)
+        try:
+            return bool(condition(facts))
+        except UNDECIDABLE:
+            return decide(text, facts, self.scope) is True
 
     def settle_again(self, facts: dict[str, object], changed: Iterable[str]) -> None:
         """Compute anew what no rule can change, where some of what it reads was changed."""

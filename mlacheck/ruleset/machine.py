@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 from mlacheck.facts import UNKNOWN, Possible, is_known, one_of
-from mlacheck.frozen import frozen
+from mlacheck.frozen import frozen, record
 from mlacheck.ruleset.expression import UNDECIDABLE
 from mlacheck.ruleset.interpreter import Moment, evaluate
 from mlacheck.ruleset.program import PLACEHOLDER
@@ -38,7 +38,7 @@ class Hit:
     setters: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
+@record
 class Run:
     """One pass of a program over one set of facts."""
 
@@ -81,7 +81,7 @@ class Run:
         changed = False
         for name, value in zip(names, values, strict=True):
             old = f[name]
-            if is_known(old) and is_known(value) and type(old) is type(value) and old == value:
+            if type(old) is type(value) and is_known(value) and old == value:
                 continue
             f[name] = value
             self.setters[name] = setter

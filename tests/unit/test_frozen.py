@@ -5,7 +5,7 @@ from dataclasses import field
 
 import pytest
 
-from mlacheck.frozen import as_dict, frozen, replace
+from mlacheck.frozen import as_dict, frozen, record, replace
 
 
 @frozen
@@ -75,3 +75,26 @@ def test_values_match_and_pickle():
         case Point(x, y):
             assert (x, y) == (3, 2)
     assert pickle.loads(pickle.dumps(Point(3))) == Point(3)  # noqa: S301 - pickled here
+
+
+@record
+class Counter:
+    """Counts."""
+
+    start: int
+    seen: list[int] = field(default_factory=list)
+    step: int = 1
+
+    def __post_init__(self) -> None:
+        self.next = self.start + self.step
+
+
+def test_a_record_can_be_changed_and_copied():
+    counter = Counter(3, step=2)
+    assert (counter.start, counter.seen, counter.step, counter.next) == (3, [], 2, 5)
+    assert Counter(1).seen is not counter.seen
+    counter.start = 4
+    assert replace(counter, step=5).next == 9
+    assert counter != Counter(4, step=2)  # it is itself, not its values
+    with pytest.raises(TypeError):
+        Counter()
