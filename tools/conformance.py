@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 from fired import same_guard
+from record import without_folders
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -157,7 +158,7 @@ def same_reason(row: dict[str, Any], stop: Finding, version: str) -> bool:
     if row.get("stage") == "parse" and row.get("exc_type") == "SystemExit":
         # The recorded text is cut short, and newer Pythons quote choices differently.
         said = (row.get("message") or "").partition("error: ")[2]
-        ours, theirs = _bare(stop.engine_message or ""), _bare(said)
+        ours, theirs = _bare(without_folders(stop.engine_message or "")), _bare(said)
         return stop.phase == "argparse" and bool(ours) and _same_words(ours, theirs)
     step = next((s for s in load_program("sglang", version).program.steps if s.id == stop.id), None)
     return step is not None and same_guard(row, step, version)

@@ -23,6 +23,7 @@ import yaml
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from mlacheck.probes.catalogue import load_catalogue
+from mlacheck.ruleset.guards import guards
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parent.parent
 MODELS: Final = ROOT / "tests" / "conformance" / "models"
 FILES: Final = {"sglang": "random_cases.yaml", "vllm": "random_cases_vllm.yaml"}
-MODES: Final = ("groups", "line", "sweep", "grid")
+MODES: Final = ("groups", "line", "sweep", "grid", "guards")
+# Guards of these phases are met without weights: a recorder without a GPU runs them.
+_BEFORE_WEIGHTS: Final = ("resolve", "environment", "topology", "backend-factory")
 _ODD_INTS: Final = (0, -1, -8, 2**31, 10**12)
 _NUMBERS: Final = {
     "int": (0, 1, 2, 3, 8, 64, 1024, -1, 10**12, "x", "1.5"),
@@ -60,6 +63,12 @@ class Models:
         if name in self.catalogue:
             return dict(self.catalogue[name]["config"])
         return dict(json.loads((MODELS / name / "config.json").read_text(encoding="utf-8")))
+
+    def of(self, architectures: Sequence[str]) -> list[str]:
+        """List the targets of these architectures."""
+        return [
+            one for one in self.targets if set(self.config(one).get("architectures") or ()) & {*architectures}
+        ]
 
     def kind(self, name: str) -> str:
         """Tell dense MLA, DSA, hybrid and GQA models apart."""
@@ -111,6 +120,11 @@ class Maker:
         self.sweep = [(dest, value) for dest in self.free for value in self.worth_trying(dest)]
         self.random.shuffle(self.sweep)
         self.models = Models(self.drawn["without"])
+        self.guards = [
+            one
+            for one in guards(engine, version)
+            if not one.why and (one.backends or (one.reads and one.phase in _BEFORE_WEIGHTS))
+        ]
         self.pin = "pin" if "pin" in self.drawn["flashinfers"] else flags["pins"].get("flashinfer-python")
         self.pairs: list[tuple[str, str | None]] = []
 
@@ -131,7 +145,7 @@ class Maker:
                 self.pairs.append((gpu, flashinfer))
 
     def case(self, number: int) -> dict[str, Any]:
-        """Draw one case: arguments that act together, a changed line, few of all, or a point of a grid."""
+        """Draw one case: arguments that act together, a changed line, few of all, or a guard's."""
         rng = self.random
         gpu, flashinfer = self.pairs[number % len(self.pairs)]
         chance = rng.random()
@@ -140,8 +154,8 @@ class Maker:
         model = rng.choice(self.drawn.get("common", _COMMON) if chance < share else latent)
         given: dict[str, list[str]] = {}
         mode = self.modes[number // len(self.pairs) % len(self.modes)]
-        if mode == "grid":
-            model = self.grid(given, model)
+        if mode in {"grid", "guards"}:
+            model = {"grid": self.grid, "guards": self.guarded}[mode](given, model)
         else:
             {"groups": self.groups, "line": self.changed_line, "sweep": self.swept}[mode](given, model)
         if rng.random() < 0.06:
@@ -226,6 +240,20 @@ class Maker:
             if value is not None:
                 self.give(given, dest, value)
         return model
+
+    def guarded(self, given: dict[str, list[str]], model: str) -> str:
+        """Give most of what one of the engine's own guards reads, to a model that it is about."""
+        rng = self.random
+        guard = rng.choice(self.guards)
+        if rng.random() < 0.75:
+            self.give(given, self.ranks, rng.choice((8, 8, 8, 8, 4)))
+        for dest in guard.reads:
+            if dest in guard.needs or rng.random() < 0.6:
+                self.give(given, dest)
+        if guard.backends:
+            self.give(given, rng.choice(self.drawn["backends"]), rng.choice(guard.backends))
+        own = self.models.of(guard.about)
+        return rng.choice(own) if own else model
 
     def mistype(self, given: dict[str, list[str]]) -> None:
         """Make a mistake that people make in typing, in one of the arguments."""

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _CASE: Final = ("model", "gpu", "flashinfer", "args", "env")
 _RESULT: Final = ("verdict", "stage", "exc_type", "message", "where", "guard", "backends")
 _MOST_TEXT: Final = 160
-# A folder on the way to a model or to the engine.
-_FOLDER: Final = re.compile(r"/(?:[\w.+-]+/)+(?=[\w.+-])")
+# A folder on the way to a model or to the engine; the names of one argument have slashes between them too.
+_FOLDER: Final = re.compile(r"(?<![\w.+-])/(?:[\w.+-]+/)+(?=[\w.+-])")
 
 
 def recorded(
@@ -45,7 +45,7 @@ def recorded(
         kept: dict[str, Any] = {"id": case["id"], "kind": case.get("kind", kind)}
         kept |= {name: case.get(name) for name in _CASE} | {name: result.get(name) for name in _RESULT}
         if kept["message"]:
-            kept["message"] = _FOLDER.sub("", kept["message"])[:_MOST_TEXT]
+            kept["message"] = without_folders(kept["message"])[:_MOST_TEXT]
         if result.get("function"):
             kept["function"] = result["function"]
         values = result.get("resolved") or {}
@@ -53,6 +53,11 @@ def recorded(
             name: values[name] for name in resolved if name in values and name != "model_path"
         }
         yield kept
+
+
+def without_folders(message: str) -> str:
+    """Give a message with files and models by their last name alone."""
+    return _FOLDER.sub("", message)
 
 
 def _skips(result: dict[str, Any], skipped: tuple[str, ...]) -> bool:

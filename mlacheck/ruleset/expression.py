@@ -127,6 +127,29 @@ def mentioned(items: Sequence[str], text: str) -> bool:
     return any(text in item for item in items)
 
 
+def entries(value: Mapping[str, Mapping[str, object]] | None, part: str, key: str) -> tuple[object, ...]:
+    """List what stands under a key in the items of an object whose names hold a text."""
+    return tuple(item.get(key) for name, item in (value or {}).items() if part in name)
+
+
+def item(values: Sequence[object], number: int) -> object:
+    """Give one item of a list; None where the list ends before it."""
+    return values[number] if number < len(values) else None
+
+
+def numbers(texts: Sequence[str], start: int) -> tuple[float, ...] | None:
+    """Read the numbers in a list of texts from an item on; None where one of them is none."""
+    try:
+        return tuple(map(float, texts[start:]))
+    except ValueError:
+        return None
+
+
+def distinct(values: Iterable[object]) -> tuple[object, ...]:
+    """List each value once."""
+    return tuple(dict.fromkeys(values))
+
+
 def whole(text: str | None, default: int | None) -> int | None:
     """Read a whole number from a text, such as an environment variable; the default where it holds none."""
     try:
@@ -157,6 +180,10 @@ FUNCTIONS: Final[dict[str, Callable[..., object]]] = {
     "len": len,
     "int": int,
     "mentioned": mentioned,
+    "entries": entries,
+    "item": item,
+    "numbers": numbers,
+    "distinct": distinct,
     "whole": whole,
     "real": real,
     "lower": str.lower,

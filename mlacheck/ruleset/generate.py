@@ -26,6 +26,8 @@ from mlacheck.ruleset.interpreter import version
 coalesce, lookup = FUNCTIONS["coalesce"], FUNCTIONS["lookup"]
 path, listed = FUNCTIONS["path"], FUNCTIONS["listed"]
 mentioned, whole, real = FUNCTIONS["mentioned"], FUNCTIONS["whole"], FUNCTIONS["real"]
+entries, item = FUNCTIONS["entries"], FUNCTIONS["item"]
+numbers, distinct = FUNCTIONS["numbers"], FUNCTIONS["distinct"]
 json_kind, from_json, without = FUNCTIONS["json_kind"], FUNCTIONS["from_json"], FUNCTIONS["without"]
 lower, upper = FUNCTIONS["lower"], FUNCTIONS["upper"]
 startswith, endswith = FUNCTIONS["startswith"], FUNCTIONS["endswith"]

@@ -28,6 +28,12 @@ def test_messages_are_short_and_name_no_folders():
     assert len(row["message"]) == 160
 
 
+def test_the_names_of_an_argument_are_no_folders():
+    message = "error: argument --ep-size/--expert-parallel-size/--ep: expected one argument"
+    [row] = record.recorded([line("error", message=message)], "0.5.20", "random")
+    assert row["message"] == message
+
+
 def test_what_the_recorder_could_not_run_is_dropped():
     lines = [
         line("oracle_fail"),
