@@ -8,7 +8,7 @@ import pytest
 
 from mlacheck.launch import parse_text
 from mlacheck.probes.target import TargetFlags
-from mlacheck.ruleset import machine
+from mlacheck.ruleset import expression, load, machine
 from mlacheck.ruleset.load import load_program
 from mlacheck.session import Session
 
@@ -59,6 +59,25 @@ def test_hits_of_a_search_are_not_written_out(monkeypatch):
     report = session.check(command(FAILING))
     assert any(finding.remedies for finding in report.findings)
     assert len(written) <= 6
+
+
+def test_a_search_takes_few_runs_and_parses_few_expressions(monkeypatch):
+    work = {"run": 0, "parse": 0}
+
+    def counted(name, made):
+        def count(*given, **named):
+            work[name] += 1
+            return made(*given, **named)
+
+        return count
+
+    monkeypatch.setattr(load.Compiled, "apply", counted("run", load.Compiled.apply))
+    monkeypatch.setattr(expression, "parse", counted("parse", expression.parse))
+    load_program.cache_clear()  # with what other tests parsed
+    report = Session(TargetFlags(engine_version="0.5.18", gpu="b200")).check(command(FAILING))
+    assert any(finding.remedies for finding in report.findings)
+    assert work["run"] <= 70
+    assert work["parse"] <= 25
 
 
 # Each takes longer to import than all the rules take to run.
