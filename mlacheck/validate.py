@@ -28,7 +28,7 @@ from mlacheck.refusal import refusal_findings
 from mlacheck.ruleset.machine import show
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from mlacheck.engines import ArgumentProblem
     from mlacheck.evaluation import Outcome
@@ -155,10 +155,9 @@ class _Check:
             for hit in one.hits:
                 id_, step = one.id_of(hit), one.evaluation.step(hit)
                 level = step.level or "info"
-                if id_ not in everywhere and level != "info":
-                    undecided.setdefault(
-                        id_, Undecided(id_, hit.message, level, (name,), step.slug, step.phase)
-                    )
+                if id_ not in everywhere and level != "info" and id_ not in undecided:
+                    title = f"{step.title} ({_places(each for each in results if each.fires(id_))})"
+                    undecided[id_] = Undecided(id_, title, level, (name,), step.slug, step.phase)
             for waiting in one.waiting():
                 undecided.setdefault(waiting.rule, waiting)
         resolved = {}
@@ -172,17 +171,16 @@ class _Check:
 
     def _nowhere(self, worlds: Sequence[_World]) -> Finding:
         """Say that every world has an error, each another one: no rule's own finding shows it."""
-        name = world_fact(self.compiled.program.worlds)
-        places: dict[str, list[str]] = {}
+        stopped: dict[str, list[_World]] = {}
         because, phases = [], []
         for world in worlds:
             for hit in filter(None, (world.error(),)):
                 step = world.evaluation.step(hit)
-                if world.id_of(hit) not in places:
+                if world.id_of(hit) not in stopped:
                     because.append(f"{world.id_of(hit)} {step.slug}: {hit.message}")
-                places.setdefault(world.id_of(hit), []).append(f"SM{show(world.evaluation.facts[name])}")
+                stopped.setdefault(world.id_of(hit), []).append(world)
                 phases.append(step.phase)
-        rules = ", ".join(f"{id_} on {', '.join(where)}" for id_, where in places.items())
+        rules = ", ".join(f"{id_} {_places(where)}" for id_, where in stopped.items())
         finding = NO_GPU.finding(
             f"no GPU runs this line, and what stops it depends on which one it is: {rules}",
             because=tuple(because),
@@ -320,6 +318,9 @@ class _World:
         errors = [hit for hit in self.hits if self.evaluation.step(hit).level == "error"]
         return self.stop if self.stop in errors else next(iter(errors), None)
 
+    def fires(self, id_: str) -> bool:
+        return any(self.id_of(hit) == id_ for hit in self.hits)
+
     def waiting(self) -> list[Undecided]:
         waiting = [(self.evaluation.step(hit), needs) for hit, needs in self._open]
         waiting += self.evaluation.unknown(self.outcome)
@@ -334,3 +335,10 @@ class _World:
 
     def origin(self, name: str, line: Line, outcome: Outcome | None = None) -> str:
         return self.evaluation.origin(name, outcome or self.outcome, line.origins)
+
+
+def _places(worlds: Iterable[_World]) -> str:
+    """Name the GPUs that some worlds stand for."""
+    programs = ((one.evaluation, one.evaluation.compiled.program) for one in worlds)
+    names = [f"SM{show(evaluation.facts[world_fact(program.worlds)])}" for evaluation, program in programs]
+    return f"on {', '.join(names)}"

@@ -88,6 +88,12 @@ def test_without_a_gpu_each_class_is_asked():
     assert "gpu" in report.resolved["decode_backend"].origin
 
 
+def test_an_undecided_rule_names_the_gpus_on_which_it_fires():
+    line = "python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3.2 --tp 8 --dcp-size 8"
+    titles = {one.rule: one.title for one in check(line, gpu=None, version="0.5.23").undecided}
+    assert titles["MLA248"].endswith("(on SM80, SM89)")
+
+
 def test_what_some_gpus_refuse_is_undecided_and_what_all_refuse_is_an_error():
     some = check(f"{DEEPSEEK} --attention-backend trtllm_mla", gpu="unknown")
     assert some.verdict == "unknown"
