@@ -121,8 +121,8 @@ def converter_name(convert: Any, configs: dict[str, Any], flag: str) -> str:
     return name
 
 
-def describe_config(cls: type[Any]) -> dict[str, Any]:
-    """Describe the fields of a config class by its JSON schema: type and choices."""
+def describe_config(cls: type[Any], *, deep: bool = True) -> dict[str, Any]:
+    """Describe the fields of a config class by its JSON schema, and those of its strict parts."""
     from pydantic import TypeAdapter  # the child only
 
     described: dict[str, Any] = {}
@@ -139,7 +139,19 @@ def describe_config(cls: type[Any]) -> dict[str, Any]:
         except Exception:  # noqa: BLE001 - a type without a schema is just not described
             schema = {}
         described[field.name] = {**_brief(schema), **_bounds(cls, field.name)}
+        part = _strict_part(field.type) if deep else None
+        if part is not None:
+            described[field.name] |= describe_config(part)
     return shown
+
+
+def _strict_part(hint: Any) -> type[Any] | None:
+    """Give the config class that a field holds, where it refuses keys that are not its own."""
+    options = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
+    for one in options:
+        if dataclasses.is_dataclass(one) and getattr(one, "__pydantic_config__", {}).get("extra") == "forbid":
+            return cast("type[Any]", one)
+    return None
 
 
 def _bounds(cls: type[Any], name: str) -> dict[str, Any]:
@@ -228,7 +240,7 @@ def child(_: Sequence[str]) -> dict[str, Any]:
     speculative = cast("Any", importlib.import_module("vllm.config.speculative"))
     engine = cast("Any", importlib.import_module("vllm.engine.arg_utils")).EngineArgs
     dashes = 'replace("-", "_")' in inspect.getsource(engine.create_speculative_config)
-    described = describe_config(speculative.SpeculativeConfig)
+    described = describe_config(speculative.SpeculativeConfig, deep=False)
     configs["SpeculativeConfig"] = {**described, "late": True, "dashes": dashes}
     for row in options:
         if row["dest"] == "speculative_config":

@@ -59,13 +59,17 @@ def config_class(name: str, details: Mapping[str, Any]) -> Callable[[str], objec
     return convert
 
 
-def _value(name: str, fields: Mapping[str, Mapping[str, Any]], key: str, value: object) -> object:
+def _value(
+    name: str, fields: Mapping[str, Mapping[str, Any]], key: str, value: object, inside: str = ""
+) -> object:
+    """Read the value of a key; `inside` is where it stands, with a dot behind it."""
     field = fields.get(key)
+    key = inside + key
     if field is None:
         import difflib  # only for a mistake
 
-        close = difflib.get_close_matches(key, fields, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
+        close = difflib.get_close_matches(key.removeprefix(inside), fields, n=1)
+        hint = f"; did you mean {inside}{close[0]}?" if close else ""
         raise ConversionError(f"{name} has no field {key!r}{hint}", "config-field", name=name, key=key)
     members = field.get("members")
     if members is not None:
@@ -83,6 +87,9 @@ def _value(name: str, fields: Mapping[str, Mapping[str, Any]], key: str, value: 
         wanted = " or ".join(one for one in field["type"] if one != "null")
         raise ConversionError(f"{key} is no {wanted}: {value!r}", "config-type", name=name, key=key)
     _bounded(name, key, field, value)
+    parts = field.get("fields")
+    if parts is not None and isinstance(value, dict):
+        return {part: _value(name, parts, part, one, f"{key}.") for part, one in value.items()}
     return value
 
 
@@ -102,7 +109,9 @@ def _bounded(name: str, key: str, field: Mapping[str, Any], value: object) -> No
 
 
 def _coerce(kinds: tuple[str, ...], value: object) -> object:
-    """Read numbers and switches from text where the class has no text there."""
+    """Read numbers and switches from text where the class has no text there, and switches from 0 and 1."""
+    if value in (0, 1) and "boolean" in kinds and not {"integer", "number"} & {*kinds}:
+        return bool(value)
     if not isinstance(value, str) or "string" in kinds:
         return value
     if "boolean" in kinds and value.lower() in _TRUE | _FALSE:

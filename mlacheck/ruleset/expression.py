@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import itertools
 import json
+import re
 from dataclasses import field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -166,7 +167,25 @@ def real(text: str | None, default: float) -> float:
         return default
 
 
-# `min`, `max` and `len` of an unknown value raise by themselves.
+def integers(text: str) -> tuple[int, ...] | None:
+    """Read whole numbers between commas; None where one of them is none."""
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        return None
+
+
+def unlike(values: Iterable[str], pattern: str) -> tuple[str, ...]:
+    """Give the texts that a pattern does not describe from their first letter to the last."""
+    return tuple(value for value in values if not re.fullmatch(pattern, value))
+
+
+def kinds(values: Iterable[object]) -> tuple[str | None, ...]:
+    """Name the kinds of JSON values in a list, each once."""
+    return tuple(dict.fromkeys(json_kind(json.dumps(value)) for value in values))
+
+
+# `min`, `max`, `sum` and `len` of an unknown value raise by themselves.
 FUNCTIONS: Final[dict[str, Callable[..., object]]] = {
     "coalesce": coalesce,
     "lookup": lookup,
@@ -175,8 +194,12 @@ FUNCTIONS: Final[dict[str, Callable[..., object]]] = {
     "json_kind": json_kind,
     "from_json": from_json,
     "without": without,
+    "integers": integers,
+    "unlike": unlike,
+    "kinds": kinds,
     "min": min,
     "max": max,
+    "sum": sum,
     "len": len,
     "int": int,
     "mentioned": mentioned,

@@ -29,6 +29,7 @@ mentioned, whole, real = FUNCTIONS["mentioned"], FUNCTIONS["whole"], FUNCTIONS["
 entries, item = FUNCTIONS["entries"], FUNCTIONS["item"]
 numbers, distinct = FUNCTIONS["numbers"], FUNCTIONS["distinct"]
 json_kind, from_json, without = FUNCTIONS["json_kind"], FUNCTIONS["from_json"], FUNCTIONS["without"]
+integers, unlike, kinds = FUNCTIONS["integers"], FUNCTIONS["unlike"], FUNCTIONS["kinds"]
 lower, upper = FUNCTIONS["lower"], FUNCTIONS["upper"]
 startswith, endswith = FUNCTIONS["startswith"], FUNCTIONS["endswith"]
 

@@ -34,8 +34,17 @@ def test_dotted_keys_are_one_config(line, config):
 
 
 def test_lists_are_joined_and_objects_nest():
-    arguments = parse("--model m -cc.custom_ops+ a,b -cc.custom_ops+=c -cc.pass_config.x 1")
-    assert arguments.values["compilation_config"] == {"custom_ops": ["a", "b", "c"], "pass_config": {"x": 1}}
+    arguments = parse("--model m -cc.custom_ops+ a,b -cc.custom_ops+=c -cc.pass_config.fuse_norm_quant 1")
+    config = {"custom_ops": ["a", "b", "c"], "pass_config": {"fuse_norm_quant": True}}
+    assert arguments.values["compilation_config"] == config
+
+
+def test_keys_inside_a_config_are_checked_too():
+    [problem] = parse("--model m -cc.pass_config.fuse_norm_quan true").problems
+    assert "pass_config.fuse_norm_quan" in problem.message
+    assert "did you mean pass_config.fuse_norm_quant?" in problem.message
+    [problem] = parse("--model m -cc.pass_config.fuse_norm_quant maybe").problems
+    assert "pass_config.fuse_norm_quant is no boolean" in problem.message
 
 
 def test_what_is_given_keeps_its_place_in_the_line():
