@@ -188,16 +188,18 @@ def split(pieces: Sequence[Piece]) -> list[list[Piece]]:
     return [words[0], *(word for word in words[1:-1] if word), *words[1:][-1:]]
 
 
-def document(text: str) -> Pieces:
-    """Make shell text of a whole document; CR LF counts as LF, and what a template fills in is open."""
+def document(text: str, *, templates: bool = True) -> Pieces:
+    """Make text of a whole document; CR LF counts as LF, and what `templates` fill in is open."""
     if "\r\n" not in text:
-        return Pieces(templated([Piece(text, 0, exact=True)]))
+        whole = [Piece(text, 0, exact=True)]
+        return Pieces(templated(whole) if templates else whole)
     pieces, at = [], 0
     for line in text.split("\r\n"):
         pieces.append(Piece(line + "\n", at, exact=True))
         at += len(line) + 2
     last = pieces.pop()
-    return Pieces(templated([*pieces, last._replace(text=last.text[:-1])]))
+    pieces.append(last._replace(text=last.text[:-1]))
+    return Pieces(templated(pieces) if templates else pieces)
 
 
 _TEMPLATE: Final = lazy(r"\$?\{\{[^{}\n]*\}\}")

@@ -179,6 +179,12 @@ SERVER_IMAGES: Final = {
 }
 
 
+# Words of which a text that starts an engine has one, beside the engine's name.
+STARTS: Final = {"serve", *CONTAINERS} | {
+    next(part for part in reversed(name.split(".")) if part not in ENGINES) for name in MODULES
+}
+
+
 def image_module(repository: str) -> Module | None:
     """Give the server that an image runs when it gets only flags, by the image's name."""
     name = basename(repository)

@@ -13,7 +13,7 @@ from mlacheck.launch.piece import Field, Lines, Piece, Pieces
 from mlacheck.launch.plain import plain_words
 from mlacheck.launch.quoting import quote
 from mlacheck.launch.recognizer import Recognizer, plain_launch
-from mlacheck.launch.shell.world import MOST_WORLDS
+from mlacheck.launch.shell.world import ANYWHERE, MOST_WORLDS
 from mlacheck.launch.slurm import directives
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mlacheck.launch.shell.script import Script
     from mlacheck.launch.shell.state import State
     from mlacheck.launch.shell.syntax import Syntax
+    from mlacheck.launch.shell.world import Guard
 
 _DEEPEST: Final = 4  # texts inside texts
 _LONGEST: Final = 1_000_000
@@ -173,11 +174,19 @@ class Reader(Recognizer):
                     self.text(Pieces(value.pieces), frame)
 
     def words(
-        self, fields: list[Field], frame: Frame, env: Environment | None = None, text: str = ""
+        self,
+        fields: list[Field],
+        frame: Frame,
+        env: Environment | None = None,
+        text: str = "",
+        *,
+        guard: Guard = ANYWHERE,
     ) -> None:
-        """Read an argv that is split already."""
+        """Read an argv that is split already; `guard` are the branches that lead to it."""
+        from mlacheck.launch.shell.state import State as Fresh  # few texts have branches
+
         line = Line([], fields, text=text or " ".join(field.raw or field.text for field in fields))
-        self.line(line, env or Environment(), None, frame)
+        self.line(line, env or Environment(), Fresh(guard=guard) if guard else None, frame)
 
     def script(
         self,
@@ -185,9 +194,12 @@ class Reader(Recognizer):
         frame: Frame,
         env: Environment | None = None,
         words: Sequence[Field] = (),
+        *,
+        guard: Guard = ANYWHERE,
     ) -> None:
         """Read a string that a shell gets, with its words and its environment."""
         state = self._inherited(env or Environment(), None)
+        state.guard = guard
         state.words = tuple(words) if words else None
         self.text(Pieces(pieces), frame, state)
 

@@ -261,7 +261,7 @@ def plain_launch(line: Line, hit: Hit) -> bool:
     if hit.string_at is not None:
         return True
     given = line.fields[hit.argv_at :]
-    flags = any(is_flag(field.text) for field in given)
+    flags = any(is_flag(field.text) or (field.splits and field.unknown) for field in given)
     entry = hit.module.entry if hit.module is not None else ""
     # `vllm serve ORGANISATION/MODEL` is whole without flags.
     model = len(given) == 1 and entry in POSITIONAL_MODEL and ("/" in given[0].text or given[0].unknown != ())

@@ -120,7 +120,8 @@ def _read(text: Document, engine: str, env: Mapping[str, str] | None, beside: Be
     frame = Frame(file_kind=kind)
     before = len(reader.problems)
     try:
-        _READERS[kind](reader, document(text.text), frame)
+        # Two braces are Python's own in its templates.
+        _READERS[kind](reader, document(text.text, templates=kind != "python"), frame)
     except RecursionError:
         reader.problem(
             "nested-too-deep", "expressions stand inside each other too deep", "write the command plainly", 0
@@ -205,22 +206,6 @@ def _dockerfile(reader: Reader, pieces: Pieces, frame: Frame) -> None:
     read_dockerfile(reader, pieces, frame)
 
 
-def _python(reader: Reader, pieces: Pieces, frame: Frame) -> None:
-    from mlacheck.launch.file.python import PythonError, read_python  # only for these
-
-    try:
-        read_python(reader, pieces, frame)
-    except PythonError as error:
-        reader.problem(
-            "not-python",
-            f"the file cannot be read as Python: {error.message}",
-            "correct the file",
-            pieces.offset(min(error.offset, len(pieces.text))),
-            # Much Python that names an engine launches nothing, and may be written for another version.
-            "info",
-        )
-
-
 def _listed(module: str, name: str) -> Callable[[Reader, Pieces, Frame], None]:
     """Give a reader that is imported when it is needed."""
 
@@ -267,7 +252,7 @@ _READERS: Final[dict[str, Callable[[Reader, Pieces, Frame], None]]] = {
     "shell": _shell,
     **dict.fromkeys(_TREES, _tree),
     "dockerfile": _dockerfile,
-    "python": _python,
+    "python": _listed("python", "read_python"),
     "markdown": _listed("markdown", "read_blocks"),
     "make": _listed("make", "read_makefile"),
     "just": _listed("just", "read_justfile"),

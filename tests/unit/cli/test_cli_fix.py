@@ -324,3 +324,27 @@ def test_a_flag_alone_on_its_line_of_a_folded_text_goes_with_its_line(tmp_path, 
     before = path.read_text()
     assert fix(path, "--write").exit_code == 0
     assert path.read_text() == before.replace("      --dcp-size 8\n", "")
+
+
+PYTHON = '''\
+import subprocess
+MODEL = "deepseek-ai/DeepSeek-V3"
+cmd = ["sglang", "serve", MODEL, "--tp-size", "8"]
+cmd += ["--attention-backend", "trtllm_mla"]
+subprocess.Popen(cmd)
+subprocess.run(f"""
+sglang serve {MODEL} \\\\
+  --tp-size 8 \\\\
+  --attention-backend trtllm_mla
+""", shell=True)
+'''
+
+
+def test_python_is_mended_where_the_words_are_written(tmp_path):
+    path = tmp_path / "serve.py"
+    path.write_text(PYTHON)
+    done = fix(path, "--write", "--gpu", "h200", "--engine-version", "0.5.22")
+    assert done.exit_code == 0, done.output
+    changed = [line for line in path.read_text().splitlines() if line not in PYTHON.splitlines()]
+    assert changed == ["cmd += []", "  --tp-size 8"]
+    compile(path.read_text(), "serve.py", "exec")

@@ -362,11 +362,26 @@ def test_plain_values_of_python_names_are_followed(call):
     assert argvs(text, "x.py") == ["--model-path m --tp 8 --attention-backend fa3"]
 
 
-@pytest.mark.parametrize("more", ["tp = 4", "tp += 1", "for tp in (1, 2): pass", "def f(tp): pass"])
-def test_python_names_with_several_values_stay_open(more):
-    text = f'tp = 8\n{more}\nrun(["sglang", "serve", "m", "--tp", str(tp)])\n'
+RUN = 'run(["sglang", "serve", "m", "--tp", str(tp)])'
+
+
+@pytest.mark.parametrize(
+    ("text", "tp"),
+    [
+        (f"tp = 8\ntp = 4\n{RUN}", "4"),
+        (f"tp = 8\nfor tp in (1, 2): pass\n{RUN}", "2"),
+        (f"tp = 8\ndef f(tp): pass\n{RUN}", "8"),
+        (f"tp = 8\ntp += 1\n{RUN}", "str(tp)"),
+        (f"tp = 8\ntp, x = 4, 2\n{RUN}", "str(tp)"),
+        (f"tp = 8\ntp = 4\ndef f():\n    {RUN}", "str(tp)"),
+        (f"tp = 8\ndef f(tp):\n    {RUN}", "str(tp)"),
+        (f"tp = 8\nfor tp in range(3): pass\n{RUN}", "str(tp)"),
+    ],
+)
+def test_a_python_name_has_the_value_that_it_has_there(text, tp):
     [command] = read(text, "x.py").commands
-    assert command.unknown == {3: ("str(tp)",)}
+    assert command.argv == ("--model-path", "m", "--tp", tp)
+    assert command.unknown == ({} if tp.isdigit() else {3: (tp,)})
 
 
 @pytest.mark.parametrize("environment", ["{B: fa3}", "[B=fa3]"])
