@@ -225,9 +225,9 @@ def test_python_that_cannot_be_read_is_told_where_it_names_an_engine(tmp_path):
     (tmp_path / "b.py").write_text("print 'no engine'\n")
     (tmp_path / "c.sh").write_text(f"{GOOD}\n")
     code, found = rows(tmp_path)
-    assert code == 0
+    assert code == 1
     assert [(one["verdict"], [f["id"] for f in one["findings"]]) for one in found] == [
-        ("unknown", ["MLA091"]),
+        ("error", ["MLA090"]),
         ("ok", []),
     ]
     assert "Python" in found[0]["findings"][0]["message"]
