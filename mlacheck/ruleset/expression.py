@@ -12,6 +12,7 @@ import json
 import re
 from dataclasses import field
 from functools import cached_property, lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from mlacheck.facts import Undecided
@@ -52,6 +53,8 @@ _KINDS: Final[dict[str, type | tuple[type, ...]]] = {
 }
 # A derived fact of at most this many characters is written out where it is read; longer ones are called.
 _INLINE: Final = 110
+# An operand of at most this many characters is quickly told.
+_QUICK: Final = 60
 
 
 Condition: TypeAlias = "Callable[[Mapping[str, object]], object]"
@@ -317,6 +320,22 @@ class Scope:
         if source is None:
             source = self._sources[text] = _emit(self.tree(text), self)
         return source
+
+    def condition(self, text: str) -> str:
+        """Generate the Python expression of a condition that asks what is known and quickly told first.
+
+        One operand of an `and` that is false settles it, whatever those are that may not be known.
+        """
+        tree = self.tree(text)
+        if not isinstance(tree, ast.BoolOp) or not isinstance(tree.op, ast.And):
+            return self.source(text)
+        parts = sorted(((self._waits(node), _emit(node, self)) for node in tree.values), key=itemgetter(0))
+        return "(" + " and ".join(source for _, source in parts) + ")"
+
+    def _waits(self, node: ast.expr) -> bool:
+        """Tell whether an operand is long or reads more than a line settles: its arguments and variables."""
+        kinds = {name.partition(".")[0] for name in self.references(ast.unparse(node)) if "." in name}
+        return len(_emit(node, self)) > _QUICK or not kinds <= {"env"}
 
     def function(self, text: str) -> Condition:
         """Make a function over facts of a checked expression; it may raise one of `UNDECIDABLE`."""

@@ -94,7 +94,7 @@ def _is_set(table: object) -> bool:
 
 def _step(index: int, step: Step, scope: Scope) -> list[str]:
     if step.kind == "find":
-        condition = scope.source(step.when or "True")
+        condition = scope.condition(step.when or "True")
         return [
             "try:",
             f"    if {condition}:",
@@ -104,7 +104,7 @@ def _step(index: int, step: Step, scope: Scope) -> list[str]:
         ]
     body = _arms(index, step.arms, scope)
     if step.when is not None:
-        body = [f"if {scope.source(step.when)}:", *(f"    {line}" for line in body)]
+        body = [f"if {scope.condition(step.when)}:", *(f"    {line}" for line in body)]
     return ["try:", *(f"    {line}" for line in body), "except UNDECIDABLE:", f"    h.slow_set({index}, f)"]
 
 
@@ -116,7 +116,7 @@ def _arms(index: int, arms: tuple[Arm, ...], scope: Scope) -> list[str]:
         )
         names = ", ".join(repr(fact) for fact, _, _ in arm.targets)
         word = "if" if number == 0 else "elif"
-        condition = "True" if arm.when is None else scope.source(arm.when)
+        condition = "True" if arm.when is None else scope.condition(arm.when)
         lines.append(f"{word} {condition}:")
         lines.append(f"    h.assign(({index}, {number}), f, ({names},), ({values},))")
     return lines

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from mlacheck.ruleset.expression import Scope
 
-# Combining possible values is exponential; past this many combinations the answer is simply unknown.
+# Combining possible values is exponential; past this many combinations they are taken as unknown.
 _MOST_COMBINATIONS: Final = 32
 
 version = cache(Version)
@@ -77,17 +77,15 @@ class Moment:
         worlds = self._worlds.get(names)
         if worlds is None:
             worlds = self._worlds[names] = self._combine(names)
-        if not worlds:
-            yield UNKNOWN
         part = _part(self.scope.tree(text), self.scope)
         for world in worlds:
             yield part(world)
 
     def _combine(self, names: tuple[str, ...]) -> list[_World]:
-        """Give a world for each combination of what some facts may be; none where there are too many."""
+        """Give a world for each combination of what some facts may be; too many are left open."""
         options = [value.options for name in names if isinstance(value := self.facts[name], Possible)]
         if prod(map(len, options)) > _MOST_COMBINATIONS:
-            return []
+            return [_World(self.facts, self.scope)]
         return [
             _World(
                 {**self.facts, **dict(zip(names, values, strict=True))} if names else self.facts, self.scope

@@ -196,6 +196,16 @@ def test_too_many_possible_values_are_unknown():
     many = Possible(tuple(range(8)))
     facts = {"a": many, "b": many, "g.sm": many}
     assert decide("a + b + g.sm >= 0", facts, SCOPE) is None
+    # What is known settles it all the same.
+    assert decide("a + b + g.sm >= 0 and name == 'x'", {**facts, "name": "y"}, SCOPE) is False
+
+
+def test_conditions_ask_what_a_line_settles_first():
+    assert (
+        SCOPE.condition("g.sm > 1 and name == 'x' and a")
+        == "((f['name'] == 'x') and f['a'] and (f['g.sm'] > 1))"
+    )
+    assert SCOPE.condition("g.sm > 1 or a") == SCOPE.source("g.sm > 1 or a")
 
 
 def test_truth_of_values():
