@@ -12,12 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mlacheck.finding import Report
+    from mlacheck.launch.command import LaunchResult
 
 OK: Final = 0
 FINDINGS: Final = 1
 USAGE: Final = 2
 NOTHING: Final = 3
 NOT_RUN: Final = 4
+# Text with one of these problems may hold a launch command that nobody could read.
+UNREADABLE: Final = frozenset(
+    {"not-text", "too-large", "unbalanced-quote", "unbalanced-expansion", "nested-too-deep"}
+)
 _NAMED: Final = 3  # paths that a message names
 EPILOG: Final = (
     "Exit codes: 0 nothing at or above the threshold, 1 findings, 2 bad usage, 3 no launch command, "
@@ -46,6 +51,24 @@ def say_nothing_in(paths: Sequence[str]) -> None:
         "--allow-empty takes none as passed",
         err=True,
     )
+
+
+def say_no_command(result: LaunchResult, *, allow_empty: bool = False) -> int:
+    """Say that a line of the command line launches nothing, and give the exit code."""
+    for problem in result.problems:
+        click.echo(
+            f"{problem.level}: {problem.message} (line {problem.line}, column {problem.column})", err=True
+        )
+        click.echo(f"  {problem.hint}", err=True)
+    if not result.problems:
+        click.echo("error: no launch command found", err=True)
+        click.echo(
+            "  give the command that starts the engine, or only its flags: --args '--model-path ... --tp 8'",
+            err=True,
+        )
+    if any(problem.kind in UNREADABLE for problem in result.problems):
+        return USAGE
+    return OK if allow_empty else NOTHING
 
 
 def reaches(report: Report, fail_on: str, *, strict: bool) -> bool:

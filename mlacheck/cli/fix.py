@@ -14,8 +14,8 @@ import click
 
 from mlacheck.cli import exit as codes
 from mlacheck.cli.configure import config_options
-from mlacheck.cli.options import target_options
-from mlacheck.cli.targets import make_session, refuse_target, unused_engine
+from mlacheck.cli.options import FilesOrCommand, target_options, words_after_dashes
+from mlacheck.cli.targets import make_session, read_launch, refuse_target, unused_engine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,25 +27,38 @@ if TYPE_CHECKING:
 
 @click.command(
     "fix",
-    epilog="Exit codes: 0 nothing to mend (--write: or all mended), 1 errors that are to be mended or that "
-    "cannot be, 2 bad usage or a file that cannot be read or written, 3 no launch command found.",
+    cls=FilesOrCommand,
+    epilog="Exit codes: 0 nothing to mend (--write, --args: or all mended), 1 errors that are to be mended "
+    "or that cannot be, 2 bad usage or a file that cannot be read or written, 3 no launch command found.",
 )
-@click.argument("files", nargs=-1, required=True, type=click.Path(allow_dash=True))
+@click.argument("files", nargs=-1, type=click.Path(allow_dash=True), metavar="[FILE|-]... [-- COMMAND...]")
+@click.option(
+    "--args", "text", metavar="TEXT", help="A launch command, or only its flags; printed corrected."
+)
 @click.option("--diff/--write", "only_show", default=True, help="Show the change (default), or write it.")
 @target_options
 @config_options
 @click.option("--allow-empty", is_flag=True, help="Exit 0 when there is no launch command.")
-def command(files: Sequence[str], *, only_show: bool, allow_empty: bool, **given: Any) -> None:
+def command(
+    files: Sequence[str], text: str | None, *, only_show: bool, allow_empty: bool, **given: Any
+) -> None:
     """Correct launch lines in place: scripts, Dockerfiles, manifests, configuration.
 
-    Only the words that have to change are touched; each changed file is read and checked again first.
+    Only the words that have to change are touched; each changed file is read and checked again first. A line
+    of the command line is printed corrected.
 
     \b
     mlacheck fix serve.sh --gpu b200 --engine-version 0.5.18
     mlacheck fix deploy/*.yaml --write --gpu h200
+    mlacheck fix --gpu b200 --args "sglang serve deepseek-ai/DeepSeek-V3 --tp 8 --attention-backend fa3"
     """  # noqa: D301 - \b is click's mark for a paragraph kept as it is
     from mlacheck.ruleset.error import RuleError  # not needed for --help
 
+    words = words_after_dashes()
+    if sum((bool(files), text is not None, bool(words))) != 1:
+        raise click.UsageError("give exactly one of FILE..., --args TEXT and -- COMMAND...")
+    if not files:
+        sys.exit(_line(text, words, given, only_show=only_show, allow_empty=allow_empty))
     if "-" in files and not only_show:
         raise click.UsageError("standard input cannot be written to; leave --write out")
     session = make_session(given)
@@ -65,6 +78,34 @@ def command(files: Sequence[str], *, only_show: bool, allow_empty: bool, **given
         codes.say_nothing_in(files)
         sys.exit(codes.NOTHING)
     sys.exit(codes.OK)
+
+
+def _line(
+    text: str | None, words: Sequence[str], given: dict[str, Any], *, only_show: bool, allow_empty: bool
+) -> int:
+    """Print a line corrected."""
+    from mlacheck.launch.quoting import quote  # not needed for --help
+    from mlacheck.mending import mend  # same
+
+    if not only_show:
+        raise click.UsageError("a line of the command line cannot be written back; leave --write out")
+    if text is None:
+        text = words[0] if len(words) == 1 else " ".join(map(quote, words))
+    result = read_launch(text, (), given)
+    if not result.commands:
+        return codes.say_no_command(result, allow_empty=allow_empty)
+    session = make_session(given)
+    for launch in result.commands:
+        if session.has_rules(launch):
+            refuse_target(session, launch)
+    mended = mend(result.document, session, lambda document: read_launch(document.text, (), given))
+    _tell("--args" if not words else "--", mended, "mended")
+    if not mended.notes and not mended.unread:
+        click.echo("nothing to mend", err=True)
+    click.echo(mended.document.text.rstrip("\n"))
+    if mended.unread:
+        return codes.USAGE
+    return codes.OK if all(note.mended for note in mended.notes) else codes.FINDINGS
 
 
 def _file(file: str, session: Session, engine: str, started: set[str], *, only_show: bool) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -13,6 +13,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 F = TypeVar("F", bound="Callable[..., Any]")
+
+
+_AFTER: Final = "mlacheck.command"  # where the words after `--` are kept
+
+
+class FilesOrCommand(click.Command):
+    """Takes files before `--` and a command after it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the words after `--` apart."""
+        at = args.index("--") if "--" in args else len(args)
+        ctx.meta[_AFTER] = args[at + 1 :]
+        return super().parse_args(ctx, args[:at])
+
+
+def words_after_dashes() -> list[str]:
+    """Give the command that stands after `--`."""
+    words: list[str] = click.get_current_context().meta[_AFTER]
+    return words
 
 
 # For commands that write for a person or for a program.

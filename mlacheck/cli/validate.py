@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mlacheck.cli import exit as codes
 from mlacheck.cli.configure import config_options, load_settings
-from mlacheck.cli.options import override_options, target_options
+from mlacheck.cli.options import FilesOrCommand, override_options, target_options, words_after_dashes
 from mlacheck.cli.output import OutputError, output_options, pair, write_reports
 from mlacheck.cli.silence import apply_comments, silence_options, silence_reports
 from mlacheck.cli.targets import new_session, read_launch, refuse_target
@@ -24,25 +24,10 @@ if TYPE_CHECKING:
     from mlacheck.launch.command import LaunchCommand, LaunchResult
     from mlacheck.session import Session
 
-_AFTER: Final = "mlacheck.command"  # where the words after `--` are kept
-# Text with one of these problems may hold a launch command that nobody could read.
-UNREADABLE: Final = frozenset(
-    {"not-text", "too-large", "unbalanced-quote", "unbalanced-expansion", "nested-too-deep"}
-)
-
-
-class _Command(click.Command):
-    """Takes files before `--` and a command after it."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        at = args.index("--") if "--" in args else len(args)
-        ctx.meta[_AFTER] = args[at + 1 :]
-        return super().parse_args(ctx, args[:at])
-
 
 @click.command(
     "validate",
-    cls=_Command,
+    cls=FilesOrCommand,
     context_settings={"max_content_width": 110},
     epilog=codes.EPILOG,
 )
@@ -103,7 +88,7 @@ def command(**given: Any) -> None:
     mlacheck validate --gpu h200 --engine-version 0.5.23 -- sglang serve deepseek-ai/DeepSeek-V3 --tp 8
     mlacheck validate --cases cases.jsonl > reports.jsonl
     """  # noqa: D301 - \b is click's mark for a paragraph kept as it is
-    sys.exit(_run(words=click.get_current_context().meta[_AFTER], **given))
+    sys.exit(_run(words=words_after_dashes(), **given))
 
 
 def _run(**given: Any) -> int:
@@ -185,10 +170,7 @@ def _files(pairs: list[tuple[str, str]], given: dict[str, Any]) -> int:
 def _lines(pairs: list[tuple[str, str]], given: dict[str, Any]) -> int:
     result = read_launch(given["text"], given["words"], given)
     if not result.commands:
-        _say_nothing_found(result)
-        if any(problem.kind in UNREADABLE for problem in result.problems):
-            return codes.USAGE
-        return codes.OK if given["allow_empty"] else codes.NOTHING
+        return codes.say_no_command(result, allow_empty=given["allow_empty"])
     reports, ran = _reports(result, given)
     if given["text"] is not None:
         reports = apply_comments(reports, given["text"], given["extra"])
@@ -253,20 +235,6 @@ def _session(given: dict[str, Any]) -> Session:
         settings=given["settings"],
         profile=given["profile"],
     )
-
-
-def _say_nothing_found(result: LaunchResult) -> None:
-    for problem in result.problems:
-        click.echo(
-            f"{problem.level}: {problem.message} (line {problem.line}, column {problem.column})", err=True
-        )
-        click.echo(f"  {problem.hint}", err=True)
-    if not result.problems:
-        click.echo("error: no launch command found", err=True)
-        click.echo(
-            "  give the command that starts the engine, or only its flags: --args '--model-path ... --tp 8'",
-            err=True,
-        )
 
 
 class _Measured:

@@ -348,3 +348,39 @@ def test_python_is_mended_where_the_words_are_written(tmp_path):
     changed = [line for line in path.read_text().splitlines() if line not in PYTHON.splitlines()]
     assert changed == ["cmd += []", "  --tp-size 8"]
     compile(path.read_text(), "serve.py", "exec")
+
+
+MORE = " --decode-attention-backend flashinfer"
+LINE = "sglang serve deepseek-ai/DeepSeek-V3 --tp-size 8 --dcp-size 8 --attention-backend trtllm_mla"
+
+
+@pytest.mark.parametrize(
+    ("words", "exit_code", "printed", "said"),
+    [
+        (
+            ["--args", f"A=1 {LINE} # x"],
+            0,
+            f"A=1 {LINE}{MORE} # x",
+            "MLA250 mended",
+        ),
+        (
+            ["--", *LINE.split()],
+            0,
+            LINE + MORE,
+            "--:1: MLA250 mended: set",
+        ),
+        (["--args", "--model-path deepseek-ai/DeepSeek-V3 --tp 8"], 0, None, "nothing to mend"),
+        (["--args", f"X=8 bash -c '{LINE[:56]} $X'"], 1, None, "edit by hand on line 1"),
+        (["--args", "echo hi"], 3, "", "starts no engine"),
+        (["--args", "sglang serve 'x"], 2, "", "never closed"),
+        (["--args", LINE, "a.sh"], 2, "", "exactly one of"),
+        ([], 2, "", "exactly one of FILE..., --args TEXT and -- COMMAND..."),
+        (["--write", "--args", LINE], 2, "", "cannot be written back"),
+    ],
+)
+def test_a_line_of_the_command_line_is_printed_corrected(words, exit_code, printed, said):
+    target = ["--no-config", "--gpu", "b200", "--engine-version", "0.5.18"]
+    done = CliRunner().invoke(cli, ["fix", *target, *words])
+    assert said in done.stderr
+    assert done.exit_code == exit_code
+    assert done.stdout.rstrip("\n") == (words[-1] if printed is None else printed)
