@@ -4,7 +4,7 @@ Each input line: {"case": {id, model, gpu, flashinfer, args, env}, "result": {ve
 message, where, guard, backends, resolved, notes}}, as whatever ran the engine's own resolution wrote it.
 `verdict` is ok or error. Other lines are dropped, and those with a --skip text in message or notes: what
 the recorder could not run, such as a stage that it left out. The output has one row a line and replays
-with tools/conformance.py.
+with tools/conformance.py, vLLM's with tools/conformance_vllm.py.
 """
 
 from __future__ import annotations
@@ -25,17 +25,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _CASE: Final = ("model", "gpu", "flashinfer", "args", "env")
-_RESULT: Final = ("verdict", "stage", "exc_type", "message", "where", "guard", "backends")
+_RESULT: Final = ("verdict", "stage", "exc_type", "message", "where", "guard")
+# What an engine says of its backends, and its name of a value that is not ours.
+_BACKENDS: Final = {"sglang": "backends", "vllm": "decode_backend"}
+_NAMES: Final = {"vllm": {"speculative_method": "spec_method"}}
 _MOST_TEXT: Final = 160
 # A folder on the way to a model or to the engine; the names of one argument have slashes between them too.
 _FOLDER: Final = re.compile(r"(?<![\w.+-])/(?:[\w.+-]+/)+(?=[\w.+-])")
 
 
 def recorded(
-    lines: Iterable[str], version: str, kind: str, skipped: Iterable[str] = ()
+    lines: Iterable[str], version: str, kind: str, skipped: Iterable[str] = (), engine: str = "sglang"
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows to keep, shortened."""
-    resolved = load_program("sglang", version).program.resolved
+    ours = load_program(engine, version).program.resolved
+    resolved = [_NAMES.get(engine, {}).get(name, name) for name in ours]
     skipped = tuple(skipped)
     for line in lines:
         row = json.loads(line)
@@ -43,14 +47,15 @@ def recorded(
         if result["verdict"] not in {"ok", "error"} or _skips(result, skipped):
             continue
         kept: dict[str, Any] = {"id": case["id"], "kind": case.get("kind", kind)}
-        kept |= {name: case.get(name) for name in _CASE} | {name: result.get(name) for name in _RESULT}
+        kept |= {name: case.get(name) for name in _CASE}
+        kept |= {name: result.get(name) for name in (*_RESULT, _BACKENDS[engine])}
         if kept["message"]:
             kept["message"] = without_folders(kept["message"])[:_MOST_TEXT]
         if result.get("function"):
             kept["function"] = result["function"]
         values = result.get("resolved") or {}
         kept["resolved"] = {
-            name: values[name] for name in resolved if name in values and name != "model_path"
+            name: values[name] for name in resolved if name in values and name not in {"model_path", "model"}
         }
         yield kept
 
@@ -83,6 +88,7 @@ def main() -> int:
     """Write the recorded file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, help="lines of case and result")
+    parser.add_argument("--engine", choices=_BACKENDS, default="sglang")
     parser.add_argument("--version", required=True, help="engine version that gave the verdicts")
     parser.add_argument("--kind", default="random", help="what the rows are called")
     parser.add_argument(
@@ -93,7 +99,7 @@ def main() -> int:
     given = parser.parse_args()
     lines = (line for file in given.files for line in file.read_text(encoding="utf-8").splitlines())
     rows = {row["id"]: row for row in (_kept(given.out) if given.add else ())}
-    rows |= {row["id"]: row for row in recorded(lines, given.version, given.kind, given.skip)}
+    rows |= {row["id"]: row for row in recorded(lines, given.version, given.kind, given.skip, given.engine)}
     count = write(given.out, rows.values())
     print(f"{given.out}: {count} rows, {given.out.stat().st_size // 1024} kB")
     return 0

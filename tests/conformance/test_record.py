@@ -21,6 +21,15 @@ def test_values_that_no_report_shows_are_dropped():
     assert (row["id"], row["kind"], row["flashinfer"], row["backends"]) == ("7", "random", None, ["a", "b"])
 
 
+def test_an_engine_has_its_own_names():
+    values = {"block_size": 64, "spec_method": "mtp", "max_num_seqs": 256}
+    lines = [line(resolved=values, decode_backend="FLASHMLA", backends=["FLASHMLA"])]
+    [row] = record.recorded(lines, "0.33.0", "random", engine="vllm")
+    assert row["resolved"] == {"block_size": 64, "spec_method": "mtp"}
+    assert row["decode_backend"] == "FLASHMLA"
+    assert "backends" not in row
+
+
 def test_messages_are_short_and_name_no_folders():
     message = "File not found /home/me/models/deepseek-v3/config.json " + "x" * 500
     [row] = record.recorded([line("error", message=message)], "0.5.20", "random")
