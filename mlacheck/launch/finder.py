@@ -38,7 +38,9 @@ _TELLS: Final = lazy(
 )
 # What a JSON value begins with; one that names a model is no command, whatever the model is called.
 _JSON: Final = ('{"', '["', "[{")
+_RUN: Final = (["run"], ["tool", "run"])
 _OPTION: Final = lazy(r"--?[A-Za-z][A-Za-z-]*=")
+_PACKAGE: Final = lazy(r"(?:\[[\w,-]*\])?@[\w.+-]+$")
 _ENV_VALUES: Final = frozenset({"-u", "--unset", "-C", "--chdir"})
 
 
@@ -103,8 +105,9 @@ class _Scan:
                 self.env.put(assigned.group(1), "", self.fields[at - 1].unknown)
                 at += 1
                 continue
-            if program and name in RUNNERS and self.words[at + 1 : at + 2] == ["run"]:
-                at += 2
+            runner = next((one for one in _RUN if self.words[at + 1 : at + 1 + len(one)] == one), None)
+            if program and name in RUNNERS and runner is not None:
+                at += 1 + len(runner)
                 continue
             if program and (name in QUOTES_ONLY or _TELLS.match(name)):
                 return None
@@ -182,8 +185,10 @@ class _Scan:
         elif module in SERVERS:
             self.hit.not_runnable = at + 1
             return True
-        if after == "serve" and "." not in basename(word) and basename(word) in SERVERS:
-            self.hit.module, self.hit.argv_at = SERVERS[basename(word)], at + 2
+        # `uvx PROGRAM[EXTRA]@VERSION serve`
+        program = _PACKAGE.sub("", basename(word)) if at else basename(word)
+        if after == "serve" and "." not in program and program in SERVERS:
+            self.hit.module, self.hit.argv_at = SERVERS[program], at + 2
             return True
         return False
 

@@ -150,7 +150,8 @@ class Reader(Recognizer):
                 continue
             self.called.add((id(owner.syntax), node.id))
             owner.state = script.state.copy()
-            owner.state.words, owner.state.ended = None, False
+            owner.state.pass_words(None)
+            owner.state.ended = False
             owner.nested = True
             owner.statement(body)
         self._functions.clear()
@@ -160,7 +161,7 @@ class Reader(Recognizer):
         """Read commands that a variable holds and that this text does not run."""
         used = {name for command in self.commands for word in command.words for name in word.via}
         for name, options in script.state.variables.items():
-            if name in used or name in self.consumed:
+            if name in used or name in self.consumed or not name.isidentifier():
                 continue
             for option in options:
                 value = option.value
@@ -200,7 +201,8 @@ class Reader(Recognizer):
         """Read a string that a shell gets, with its words and its environment."""
         state = self._inherited(env or Environment(), None)
         state.guard = guard
-        state.words = tuple(words) if words else None
+        if words:
+            state.pass_words(words)
         self.text(Pieces(pieces), frame, state)
 
     def argv(self, fields: list[Field]) -> bool:

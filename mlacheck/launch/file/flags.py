@@ -64,7 +64,10 @@ class FlagMaps:
             if _telling(engine).isdisjoint(keys):
                 continue
             known = sum(key in _flags(engine) for key in keys)
-            if known >= _FEWEST and known * 5 >= len(keys) * 4:
+            # A few are known by two of these, spelled as flags are: others' settings have underscores.
+            flags = not any("_" in key.text for key, _ in node.pairs)
+            sure = flags and len(_telling(engine).intersection(keys)) >= _FEWEST and len(keys) - known <= 1
+            if known >= _FEWEST and (sure or known * 5 >= len(keys) * 4):
                 return engine
         return None
 

@@ -108,7 +108,8 @@ class Manifest:
         frame = replace(self.frame, around=around)
         done = {"entrypoint", "command", "args", "module", "env", "environment"}
         first = words[0].text
-        if command is None and first.startswith("--"):
+        # A command of flags alone is what an image's own entry point gets.
+        if (command is None or args is None) and first.startswith("--"):
             engine = image_module((around.image or "").split("@")[0].rsplit(":", 1)[0])
             if engine is None:
                 self._unrendered(node)

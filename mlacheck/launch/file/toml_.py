@@ -7,7 +7,7 @@ from typing import Final
 
 from mlacheck.launch.file.node import Mapping, Node, Scalar, Sequence, TreeError, aligned
 
-_HEADER: Final = re.compile(r"\s*\[\[?\s*([^\]\n]+?)\s*\]\]?")
+_HEADER: Final = re.compile(r"\s*\[(\[?)\s*([^\]\n]+?)\s*\]\]?")
 _NAME: Final = r"(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')"
 _KEY: Final = re.compile(rf"\s*({_NAME}(?:\s*\.\s*{_NAME})*)\s*=[ \t]*")
 _SPACE: Final = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
@@ -38,22 +38,45 @@ def documents(text: str) -> list[Node]:
     at = _skip(text, 0)
     while at < len(text):
         if match := _HEADER.match(text, at):
-            table = Mapping([], match.start(1), match.end())
-            root.pairs.append((_named(text, match.start(1), match.end(1)), table))
+            path = _path(text, *match.span(2))
+            table = _table(root, path, repeated=bool(match[1]))
             at = match.end()
         elif match := _KEY.match(text, at):
+            *path, name = _path(text, *match.span(1))
             node, at = _value(text, match.end(), 0)
-            table.pairs.append((_named(text, match.start(1), match.end(1)), node))
+            _table(table, path).pairs.append((name, node))
         else:
             at = len(text) if (stop := text.find("\n", at)) < 0 else stop + 1
         at = _skip(text, at)
     return [root]
 
 
-def _named(text: str, start: int, end: int) -> Scalar:
-    spelled = text[start:end]
-    last = re.split(r"\s*\.\s*", spelled)[-1].strip("\"'")
-    return Scalar(last, aligned(last, text, start, end, ""), start, end)
+def _path(text: str, start: int, end: int) -> list[Scalar]:
+    """Read the names of a key, set apart by dots."""
+    names = []
+    for match in re.finditer(_NAME, text[start:end]):
+        name, begin, stop = match.group().strip("\"'"), start + match.start(), start + match.end()
+        names.append(Scalar(name, aligned(name, text, begin, stop, ""), begin, stop))
+    return names
+
+
+def _table(root: Mapping, path: list[Scalar], *, repeated: bool = False) -> Mapping:
+    """Give the table of a path, made where it is not there yet; of `repeated` ones a new one."""
+    table = root
+    for number, name in enumerate(path, 1):
+        held = next((node for key, node in table.pairs if key.text == name.text), None)
+        if repeated and number == len(path):
+            if not isinstance(held, Sequence):
+                held = Sequence([], name.start)
+                table.pairs.append((name, held))
+            held.items.append(Mapping([], name.start, name.end))
+        if isinstance(held, Sequence):
+            held = held.items[-1] if held.items else None
+        if not isinstance(held, Mapping):
+            held = Mapping([], name.start, name.end)
+            table.pairs.append((name, held))
+        table = held
+    return table
 
 
 def _value(text: str, at: int, depth: int) -> tuple[Node, int]:
@@ -80,7 +103,8 @@ def _value(text: str, at: int, depth: int) -> tuple[Node, int]:
             if match is None:
                 break
             item, at = _value(text, match.end(), depth + 1)
-            table.pairs.append((_named(text, match.start(1), match.end(1)), item))
+            *path, name = _path(text, *match.span(1))
+            _table(table, path).pairs.append((name, item))
             at = _skip(text, at)
             at = _skip(text, at + 1) if text[at : at + 1] == "," else at
         table.end = at + 1

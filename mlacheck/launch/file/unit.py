@@ -26,6 +26,7 @@ _PREFIX: Final = re.compile(r"[@:+!|-]*")
 _REFERENCE: Final = re.compile(
     r"%\((?:ENV_)?(\w+)\)[sd]|%%|\$\$|%([A-Za-z])|\$\{([A-Za-z_]\w*)\}|\$([A-Za-z_]\w*)"
 )
+_ALONE: Final = re.compile(r"\$([A-Za-z_]\w*)")
 _PROCESS: Final = re.compile(r"^([A-Za-z][\w-]*):[ \t]+(?=\S)", re.MULTILINE)
 
 
@@ -142,7 +143,16 @@ def _container(reader: Reader, section: _Section, env: Environment, frame: Frame
 
 def _words(pieces: Sequence[Piece], env: Environment) -> list[Field]:
     """Split a command line and put in what the section settles."""
-    return [_put_in(one, env) for one in split_words(pieces)]
+    words = []
+    for word in split_words(pieces):
+        alone = _ALONE.fullmatch(word.text)
+        if alone and alone[1] in env.values and word.raw == word.text:
+            # `$NAME` as a word of its own is split, `${NAME}` is not.
+            value = (Piece(env.values[alone[1]], word.place, via=(alone[1],)),)
+            words += [one._replace(start=-1, end=-1) for one in split_words(value)]
+        else:
+            words.append(_put_in(word, env))
+    return words
 
 
 def _put_in(word: Field, env: Environment) -> Field:

@@ -11,6 +11,7 @@ from mlacheck.launch.finder import ASSIGNMENT
 from mlacheck.launch.piece import Field, Piece
 from mlacheck.launch.shell.heredoc import heredoc_body, heredocs_here
 from mlacheck.launch.shell.source import exported_file, source
+from mlacheck.launch.shell.state import POSITIONAL, UNSET
 from mlacheck.launch.shell.world import Option, Value, World, open_value
 
 if TYPE_CHECKING:
@@ -80,6 +81,14 @@ def assign(script: Script, node: Node) -> None:
     state.write(name, tuple(Option(guard - state.guard, held) for guard, held in found))
 
 
+def _shifted(value: Value | None, count: str) -> Value | None:
+    """Take words off the front; of one that may be several nobody knows what is left."""
+    if value is None or value.items is None or not count.isdigit():
+        return None
+    several = next((at for at, item in enumerate(value.items) if item.splits), len(value.items))
+    return Value(items=value.items[min(int(count), several) :])
+
+
 def _bounded(name: str, value: Value) -> Value:
     """Open a value that grows beyond what a command line holds."""
     if value.items is not None:
@@ -146,12 +155,14 @@ def run(
                 state.exports_all = one.text.startswith("-")
         at = next((index for index, field in enumerate(fields) if field.text == "--"), None)
         if at is not None:
-            state.words = tuple(fields[at + 1 :])
+            state.pass_words(fields[at + 1 :])
         return True
     if name == "shift":
         count = fields[1].text if len(fields) > 1 else "1"
-        if state.words is not None:
-            state.words = state.words[int(count) :] if count.isdigit() else None
+        state.variables[POSITIONAL] = tuple(
+            Option(option.guard, _shifted(option.value, count))
+            for option in state.variables.get(POSITIONAL, UNSET)
+        )
         return True
     if name in _READS:
         whole = name == "read" and any(f.text.startswith("-d") or f.text == "-rd" for f in fields)

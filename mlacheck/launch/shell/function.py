@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.launch.shell.builtin import parts_of
+from mlacheck.launch.shell.state import POSITIONAL, UNSET
 from mlacheck.launch.shell.world import Option, Value
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ def call(script: Script, name: str, assignments: list[tuple[str, Field]], words:
     script.reader.called.add((id(syntax), definition.id))
     if body is None:
         return
-    held, state.words = state.words, tuple(words)
+    held = state.variables.get(POSITIONAL, UNSET)
+    state.pass_words(words)
     state.calls = (*state.calls, name)
     for variable, value in assignments:
         state.write(variable, (Option(frozenset(), Value(value.pieces)),))
@@ -41,7 +43,7 @@ def call(script: Script, name: str, assignments: list[tuple[str, Field]], words:
             state.variables.pop(one, None)
         else:
             state.variables[one] = options
-    state.words = held
+    state.variables[POSITIONAL] = held
     state.calls = state.calls[:-1]
 
 

@@ -104,7 +104,9 @@ def _parameter(expander: Expander, name: str) -> Value | None:
     if name in ("@", "*"):
         return Value(items=words)
     at = int(name) - 1
-    return Value(words[at].pieces) if at < len(words) else None
+    # After a word that may be several nobody knows which one is the next.
+    known = at < len(words) and not any(word.splits for word in words[: at + 1])
+    return Value(words[at].pieces) if known else None
 
 
 def _changed(value: Value, subscript: str | None, rest: str) -> Value | None:

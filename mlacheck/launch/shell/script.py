@@ -273,7 +273,6 @@ class Script:
         state = self.state.copy()
         state.variables = {name: held for name, held in state.variables.items() if name in state.exported}
         state.functions = {}
-        state.words = None
         return state
 
     def fresh_state(self) -> State | None:

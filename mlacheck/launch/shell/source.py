@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from mlacheck.launch.envfile import variables
 from mlacheck.launch.piece import Field, Piece, Pieces
+from mlacheck.launch.shell.state import POSITIONAL, UNSET
 from mlacheck.launch.shell.syntax import Syntax
 from mlacheck.launch.shell.world import Option, Value, open_value
 
@@ -86,12 +87,13 @@ def _run(script: Script, path: str, text: str, fields: Sequence[Field]) -> bool:
     if syntax.problem() is not None:
         return False
     reader.sourcing.append(path)
-    words, ended = state.words, state.ended
+    words, ended = state.variables.get(POSITIONAL, UNSET), state.ended
     if len(fields) > 2:
-        state.words = tuple(fields[2:])
+        state.pass_words(fields[2:])
     inner = type(script)(reader, syntax, state, script.frame, nested=True, sourced=True)
     inner.run()
-    state.words = words
+    if len(fields) > 2:
+        state.variables[POSITIONAL] = words
     if state.ended and re.search(r"\breturn\b", text):
         state.ended = ended
     reader.sourcing.pop()

@@ -11,6 +11,7 @@ from mlacheck.launch.shell.world import (
     Guard,
     Option,
     Options,
+    Value,
     World,
     always,
     fits,
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 
     from mlacheck.launch.piece import Field
     from mlacheck.launch.shell.syntax import Syntax
-    from mlacheck.launch.shell.world import Value
 
 UNSET = always(None)
+POSITIONAL = "@"  # the name of "$@" among the variables
 
 
 @dataclass(slots=True)
@@ -37,7 +38,6 @@ class State:
     variables: dict[str, Options] = field(default_factory=dict)
     exported: set[str] = field(default_factory=set)
     functions: dict[str, tuple[Syntax, Node]] = field(default_factory=dict)
-    words: tuple[Field, ...] | None = None  # "$@"
     guard: Guard = ANYWHERE
     ended: bool = False  # by exit, return or exec
     exports_all: bool = False  # `set -a`
@@ -49,7 +49,6 @@ class State:
             dict(self.variables),
             set(self.exported),
             dict(self.functions),
-            self.words,
             self.guard,
             self.ended,
             self.exports_all,
@@ -66,6 +65,15 @@ class State:
     def write(self, name: str, options: Options) -> None:
         """Set a variable."""
         self.variables[name] = options
+
+    def positional(self, world: World) -> tuple[Field, ...] | None:
+        """Give the words of "$@" in a world, None where they are not known."""
+        value = self.read(POSITIONAL, world)
+        return None if value is None else value.items
+
+    def pass_words(self, words: Sequence[Field] | None) -> None:
+        """Set "$@", or leave it open."""
+        self.variables[POSITIONAL] = UNSET if words is None else always(Value(items=tuple(words)))
 
     def open(self, name: str) -> None:
         """Set a variable to something the text does not settle."""

@@ -39,7 +39,7 @@ class Variables:
 
     def positional(self) -> tuple[Field, ...] | None:
         """Give the words of "$@"."""
-        return self.script.state.words
+        return self.script.state.positional(self.world)
 
     def substituted(self, node: Node) -> tuple[Piece, ...] | None:
         """Give what a command substitution prints, as far as it is plain."""

@@ -425,3 +425,87 @@ def test_what_grows_in_branches_is_open_once(count):
     for command in found:
         assert command.argv[:4] == ("--model-path", "m", "--first", "1")
         assert command.argv.count("${X}") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            'if [ "$X" ]; then set -- sglang serve m --a; else set -- sglang serve m --b; fi\nexec "$@"',
+            ["--model-path m --a", "--model-path m --b"],
+        ),
+        (
+            '[ "$X" ] && set -- sglang serve "$@"\n[ "$1" = s ] && set -- sglang serve m "$@"\n"$@"',
+            ["--model-path $@", "--model-path m $@"],
+        ),
+        ('set -- --a "$@"\nexec sglang serve m "$@"', ["--model-path m --a $@"]),
+        ('set -- "$@" --a\nsglang serve m --b "$2"', ["--model-path m --b $2"]),
+        ('set -- "$@" --a\nshift\nsglang serve m "$@"', ["--model-path m $@ --a"]),
+        ('f() { set -- --b; }\nset -- --a\nf\nsglang serve m "$@"', ["--model-path m --a"]),
+    ],
+)
+def test_positional_words_are_those_of_the_branch(text, found):
+    assert sorted(argvs(text + "\n")) == sorted(found)
+
+
+@pytest.mark.parametrize(
+    ("command", "found"),
+    [
+        ("uvx vllm@0.28.0 serve m --tp 2", "--model m --tp 2"),
+        ("uvx 'vllm[flashinfer]@0.28.0' serve m --tp 2", "--model m --tp 2"),
+        ("uvx --from vllm==0.28.0 vllm serve m --tp 2", "--model m --tp 2"),
+        ("uv tool run sglang@0.5.23 serve m --tp 2", "--model-path m --tp 2"),
+        ("pipx run vllm serve m --tp 2", "--model m --tp 2"),
+    ],
+)
+def test_a_package_that_is_run_by_its_version(command, found):
+    assert argvs(command + "\n") == [found]
+
+
+def test_tables_of_one_name_are_all_read():
+    text = (
+        '[tasks]\na = "sglang serve a/m --a"\n[tool.pixi.tasks]\nb = "sglang serve a/m --b"\n'
+        '[[job]]\ncommand = ["sglang", "serve", "m", "--c"]\n'
+        '[[job]]\ncommand = ["sglang", "serve", "m", "--d"]\n'
+        'run.cmd = "sglang serve a/m --e"\n[x."y.z"]\ng = { run.cmd = "sglang serve a/m --f" }\n'
+    )
+    assert sorted(line[-3:] for line in argvs(text, "x.toml")) == ["--a", "--b", "--c", "--d", "--e", "--f"]
+
+
+def test_a_word_of_a_unit_that_is_a_variable_is_split():
+    text = (
+        "[Service]\nEnvironment=\"FLAGS=--tp 8 --x 'a b'\" ONE=c\n"
+        "ExecStart=/usr/bin/sglang serve m $FLAGS --y ${FLAGS} --z $ONE\n"
+    )
+    [command] = read(text, "x.service").commands
+    assert command.argv == (
+        "--model-path",
+        "m",
+        "--tp",
+        "8",
+        "--x",
+        "a b",
+        "--y",
+        "--tp 8 --x 'a b'",
+        "--z",
+        "c",
+    )
+
+
+@pytest.mark.parametrize("key", ["community.docker.docker_container", "docker_container"])
+def test_a_command_of_flags_alone_is_what_the_image_starts_with(key):
+    text = f"- name: x\n  {key}:\n    image: vllm/vllm-openai:v0.28.0\n    command: --model {{{{ m }}}} --a\n"
+    [command] = read(text, "play.yml").commands
+    assert (command.engine, command.argv[0], command.argv[-1]) == ("vllm", "--model", "--a")
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("model-path: a/m\ntp-size: 2\nwrong-key: 1\n", 1),
+        ("model_path: a/m\ntp_size: 2\noutput_dir: x\n", 0),
+        ("model: a/m\nport: 1\nname: x\n", 0),
+    ],
+)
+def test_a_few_flags_are_told_from_other_settings(text, count):
+    assert len(read(text, "cfg.yaml").commands) == count
