@@ -27,6 +27,8 @@ def not_checked(program: Program, line: Line, resolved: Mapping[str, Resolved]) 
     read = {name: one.flag for name, one in given.items() if name not in meant}
     unread = [flag for name, flag in read.items() if name not in program.reads]
     notes = [f"{', '.join(unread)}: no rule reads it"] if unread else []
+    if line.launchers:
+        notes.append(f"{', '.join(line.launchers)}: read by {line.command.entry} itself")
     if line.checkable:
         notes.extend(_unmodelled(program, read, resolved, line))
     else:

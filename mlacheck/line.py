@@ -10,6 +10,7 @@ from mlacheck.evaluation import Evaluation
 from mlacheck.facts import UNKNOWN, is_known, the_same
 from mlacheck.finding import Location, Problem, Remedy
 from mlacheck.frozen import frozen, replace
+from mlacheck.launch.programs import OWN_FLAGS
 from mlacheck.probes.config import read_overrides
 from mlacheck.probes.model import ModelProblem
 from mlacheck.probes.version import parse_version
@@ -62,7 +63,9 @@ class Line:
         self.refusals = tuple(
             one
             for one in self.arguments.problems
-            if not self._named_beside(one) and not (self.open and one.kind == "missing-required")
+            if not self._named_beside(one)
+            and not (self.open and one.kind == "missing-required")
+            and not (one.kind == "unknown-flag" and command.entry in OWN_FLAGS)
         )
         self.model: ModelConfig | None = None
         self._overrides: Mapping[str, Any] = {}
@@ -74,6 +77,12 @@ class Line:
             *around.target.assumptions,
         ]
         self.problems = [Problem(one.name, one.message, one.hint) for one in around.target.problems]
+        # Flags that the launcher reads, and whether there are others of which nobody knows.
+        self.launchers: list[str] = []
+        self.unsure = False
+        for one in self.arguments.problems if command.entry in OWN_FLAGS else ():
+            if one.kind == "unknown-flag":
+                self._add_launchers(one)
         self.origins: dict[str, str] = dict(around.origins)
         # Where what is said beside the line contradicts it.
         self.remarks: list[Finding] = []
@@ -118,6 +127,19 @@ class Line:
             return ()
         flags = self.around.grammar.defaults
         return tuple(dict.fromkeys(one for one in names if one in flags and one not in self.arguments.given))
+
+    def _add_launchers(self, problem: ArgumentProblem) -> None:
+        """Note a flag that is none of the engine's: the launcher before it may read it."""
+        flag, entry = problem.token.partition("=")[0], self.command.entry
+        if flag.replace("--no-", "--", 1).replace("_", "-") in OWN_FLAGS[entry]:
+            self.launchers.append(flag)
+            return
+        self.unsure = True
+        message = f"{problem.message}, and {entry} is not known to have it"
+        meant = f"did you mean {' or '.join(problem.suggestions)}? " if problem.suggestions else ""
+        place = None if problem.index is None else self.location(problem.index)
+        hint = f"{meant}python -m {entry} --help tells"
+        self.problems.append(Problem("launcher-flag", message, hint, place))
 
     def location(self, index: int) -> Location | None:
         """Give the place of a word."""

@@ -282,7 +282,7 @@ class _Check:
 
     def _unsure(self) -> bool:
         guessed = self.target.extrapolated or self.target.assumed or self.line.model_unsure
-        return guessed or bool(self.target.problems) or bool(self.command.loose)
+        return guessed or self.line.unsure or bool(self.target.problems) or bool(self.command.loose)
 
     def _problems(self) -> tuple[Problem, ...]:
         unresolved = [

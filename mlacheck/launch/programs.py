@@ -173,6 +173,12 @@ POSITIONAL_MODEL: Final[dict[str, str]] = {
 SERVER_KINDS: Final[dict[str, dict[str, Any]]] = {
     known["serve"]["entry"]: known["serve"]["kind"] for known in _KNOWN.values() if "kind" in known["serve"]
 }
+# The flags that a launcher reads itself beside the engine's, as far as they are known.
+OWN_FLAGS: Final[dict[str, frozenset[str]]] = {
+    entry: frozenset(f"--{name}" for name in names)
+    for known in _KNOWN.values()
+    for entry, names in known.get("own", {}).items()
+}
 # Images whose own entry point is a server: only its arguments follow the image.
 SERVER_IMAGES: Final = {
     image: Module(engine, known["image"]) for engine, known in _KNOWN.items() for image in known["images"]

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 # Words that need no quotes anywhere.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:=,@%+~^-]+")
-_BETWEEN: Final = re.compile(r"(?:[\s,]|\\{1,2}\r?\n)*")
+_BETWEEN: Final = re.compile(r"(?:[\s,]|(?:\\{1,2}|[`^])\r?\n)*")
 # Before a word of shell text: blanks and continued line ends; after it: the line ends, continued or for good.
-# The backslash is written twice where the text stands in a string of Python or TOML.
-_LEAD: Final = re.compile(r"(?:[ \t]|\\{1,2}\r?\n)*$")
-_TAIL: Final = re.compile(r"[ \t]*(?:(\\{1,2}\r?\n)|(\r?\n|$))?")
+# The backslash is written twice where the text stands in a string of Python or TOML; Windows has other signs.
+_LEAD: Final = re.compile(r"(?:[ \t]|(?:\\{1,2}|[`^])\r?\n)*$")
+_TAIL: Final = re.compile(r"[ \t]*(?:((?:\\{1,2}|[`^])\r?\n)|(\r?\n|$))?")
 _ITEM: Final = re.compile(r"[ \t]*-[ \t]+")
 _KEY: Final = re.compile(r"[ \t]*(?:[\w\"'-]+[ \t]*:[ \t]*)?")
 _AFTER: Final = re.compile(r"[#:]")

@@ -96,7 +96,7 @@ def _changes(line: Line, problem: ArgumentProblem) -> Iterator[Change]:
         typed = words[at].text
         flag = "--" + typed.lstrip("".join((*DASHES, "-")))
         yield Change(at, at + 1, (flag,), f"write {flag} for {typed}: its dash is no hyphen")
-        end = _up_to_flag(line.command.argv, end)
+        end = _up_to_flag(line, end)
         given = " ".join(word.text for word in words[start:end])
     why = f" ({problem.note})" if problem.note and problem.kind == "unknown-flag" else ""
     yield Change(start, end, (), f"drop {given}{why}", problem.dest or words[at].text.partition("=")[0])
@@ -123,12 +123,14 @@ def _span(line: Line, problem: ArgumentProblem) -> tuple[int, int]:
     if problem.kind in _VALUED and not words[at].startswith("-"):
         at -= 1  # the value is named; its flag stands before it
     elif problem.kind in {"unknown-flag", "unexpected-argument"} and "=" not in words[at]:
-        end = _up_to_flag(words, end)
+        end = _up_to_flag(line, end)
     return at, end
 
 
-def _up_to_flag(words: Sequence[str], end: int) -> int:
-    while end < len(words) and not words[end].startswith("-"):
+def _up_to_flag(line: Line, end: int) -> int:
+    """Give the end of the values before the next flag; words that may be flags are none of them."""
+    words, loose = line.command.argv, line.command.loose
+    while end < len(words) and not words[end].startswith("-") and end not in loose:
         end += 1
     return end
 

@@ -412,3 +412,22 @@ def test_a_notice_says_what_ends_it_and_what_was_so_when_it_fired():
 def test_a_size_that_is_not_given_is_not_called_unset():
     [finding] = check(f"{LLAMA} --context-length 0", version="0.5.23").findings
     assert "--context-length (0), --max-total-tokens (none)" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("launcher", "version"), [("dynamo.sglang --model-path", "0.5.23"), ("dynamo.vllm --model", "0.33.0")]
+)
+def test_flags_of_a_launcher_are_not_the_engines(launcher, version):
+    line = f"python -m {launcher} Qwen/Qwen3-8B --endpoint=dyn://a.b.c --connector nixl lmcache"
+    report = check(f"{line} --dyn-tool-call-parser hermes --no-enable-local-indexer", version=version)
+    assert (report.verdict, report.findings) == ("ok", ())
+    entry = launcher.split()[0]
+    told = next(one for one in report.not_checked if f"read by {entry} itself" in one)
+    assert told.startswith("--endpoint, --connector, --dyn-tool-call-parser, --no-enable-local-indexer:")
+    report = check(f"{line} --servd-model-name x", version=version)
+    assert (report.verdict, report.findings) == ("unknown", ())
+    [problem] = report.problems
+    assert f"and {entry} is not known to have it" in problem.message
+    assert "did you mean --served-model-name?" in problem.hint
+    assert problem.location.column == line.index("lmcache") + 9
+    assert check(f"{line} --kv-cache-dtype fp99", version=version).verdict == "error"

@@ -26,6 +26,7 @@ _BY_ENDING: Final = {
     **dict.fromkeys(("service", "container", "conf", "ini", "supervisor"), "unit"),
     **dict.fromkeys(("tf", "hcl", "nomad", "nix", "jsonnet", "libsonnet"), "brace"),
     **dict.fromkeys(_WITHOUT_SHELL.split(), "text"),
+    **dict.fromkeys(("ps1", "psm1", "bat", "cmd"), "windows"),
 }
 # Files that go by their whole name.
 _BY_NAME: Final = {

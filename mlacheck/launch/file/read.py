@@ -14,7 +14,7 @@ from mlacheck.launch.file.beside import Beside
 from mlacheck.launch.file.decode import MOST_BYTES, bytes_name_entry, decode, names_entry
 from mlacheck.launch.file.kind import is_template, kind_of, may_be_template
 from mlacheck.launch.frame import Frame
-from mlacheck.launch.piece import Lines, Pieces, document
+from mlacheck.launch.piece import Lines, Piece, Pieces, document
 from mlacheck.launch.programs import MENTIONS, image_module, starts_program
 from mlacheck.launch.reader import Reader
 from mlacheck.probes.engine import ENGINES
@@ -33,6 +33,10 @@ _SETTINGS: Final = re.compile(
 _IMAGE: Final = re.compile(r"^[ \t-]*image:[ \t]*[\"']?([\w./:@-]+)\{\{", re.MULTILINE)
 _FLAGS: Final = re.compile(r"^[ \t-]*args:", re.MULTILINE)
 # Kinds that template engines make; in prose and code their marks mean nothing.
+# Of PowerShell and batch files: the sign that continues a line, what calls a program, and a variable.
+_CONTINUED: Final = re.compile(r"[`^](?=[ \t]*(?:\n|\Z))")
+_CALLED: Final = re.compile(r"(?<![^\n])[ \t]*(?:[&@][ \t]*|(?:call|wsl)[ \t]+)+", re.IGNORECASE)
+_PERCENT: Final = re.compile(r"[%!]([A-Za-z_]\w*)[%!]")
 _RENDERED: Final = frozenset({"shell", "yaml", "json", "toml", "dockerfile"})
 _TREES: Final = frozenset({"yaml", "json", "toml"})
 _LONGEST_LINE: Final = 20_000
@@ -233,6 +237,23 @@ def _text(reader: Reader, pieces: Pieces, frame: Frame) -> None:
             reader.script(cut, replace(frame, guess=True))
 
 
+def _windows(reader: Reader, pieces: Pieces, frame: Frame) -> None:
+    """Read the lines of PowerShell and batch files, which are continued by signs of their own."""
+    found: list[Piece] = []
+    text = Pieces([piece._replace(text=_CONTINUED.sub("\\\\", piece.text)) for piece in pieces.pieces])
+    at = 0
+    for match in _CALLED.finditer(text.text):
+        found += [*text.cut(at, match.start()), Piece(" " * len(match.group()))]
+        at = match.end()
+    text = Pieces([*found, *text.cut(at, len(text.text))])
+    found, at = [], 0
+    for match in _PERCENT.finditer(text.text):
+        place = text.offset(match.start())
+        found += [*text.cut(at, match.start()), Piece(match.group(), place, names=(match[1],), splits=True)]
+        at = match.end()
+    _text(reader, Pieces([*found, *text.cut(at, len(text.text))]), frame)
+
+
 def _notebook(reader: Reader, pieces: Pieces, frame: Frame) -> None:
     from mlacheck.launch.file.node import TreeError  # only for these
     from mlacheck.launch.file.notebook import read_notebook  # same
@@ -261,4 +282,5 @@ _READERS: Final[dict[str, Callable[[Reader, Pieces, Frame], None]]] = {
     "procfile": _listed("unit", "read_procfile"),
     "notebook": _notebook,
     "text": _text,
+    "windows": _windows,
 }

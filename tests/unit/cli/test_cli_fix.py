@@ -384,3 +384,19 @@ def test_a_line_of_the_command_line_is_printed_corrected(words, exit_code, print
     assert said in done.stderr
     assert done.exit_code == exit_code
     assert done.stdout.rstrip("\n") == (words[-1] if printed is None else printed)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "after"),
+    [
+        ("x.ps1", "sglang serve a/m `\n  --bogus `\n  --port 1\n", "sglang serve a/m `\n  --port 1\n"),
+        ("x.bat", "sglang serve a/m ^\n  --bogus\n", "sglang serve a/m\n"),
+        ("x.sh", 'sglang serve a/m --bogus "$@"\n', 'sglang serve a/m "$@"\n'),
+        ("x.sh", "sglang serve a/m --bogus $EXTRA --port 1\n", "sglang serve a/m $EXTRA --port 1\n"),
+    ],
+)
+def test_only_the_words_of_a_flag_go(tmp_path, name, text, after):
+    path = tmp_path / name
+    path.write_text(text)
+    fix(path, "--write", "--gpu", "h200", "--engine-version", "0.5.22")
+    assert path.read_text() == after

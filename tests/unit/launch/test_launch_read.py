@@ -509,3 +509,23 @@ def test_a_command_of_flags_alone_is_what_the_image_starts_with(key):
 )
 def test_a_few_flags_are_told_from_other_settings(text, count):
     assert len(read(text, "cfg.yaml").commands) == count
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "x.ps1",
+            '$env:A = "D:\\x"\n& docker run --gpus all `\n vllm/vllm-openai:v0.28.0 `\n --model $M `\n --tp 2\n',
+        ),
+        ("x.ps1", "vllm serve --model $M `\r\n  --tp 2\r\nWrite-Host 'vllm serve m --tp 3'\r\n"),
+        ("x.bat", "@echo off\r\ncall vllm serve --model %M% ^\r\n  --tp 2\r\necho vllm serve m --tp 3\r\n"),
+        ("x.cmd", "@wsl vllm serve --model !M! --tp 2\n"),
+    ],
+)
+def test_windows_scripts_are_read_line_by_line(name, text):
+    [command] = read(text, name).commands
+    assert command.argv[-2:] == ("--tp", "2")
+    assert command.words[-3].unknown == ("M",)
+    last = command.words[-1]
+    assert text[last.start : last.end] == "2"
