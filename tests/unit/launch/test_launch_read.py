@@ -516,7 +516,7 @@ def test_a_few_flags_are_told_from_other_settings(text, count):
     [
         (
             "x.ps1",
-            '$env:A = "D:\\x"\n& docker run --gpus all `\n vllm/vllm-openai:v0.28.0 `\n --model $M `\n --tp 2\n',
+            '$env:A = "D:\\x"\n& docker run `\n vllm/vllm-openai:v0.28.0 `\n --model $M `\n --tp 2\n',
         ),
         ("x.ps1", "vllm serve --model $M `\r\n  --tp 2\r\nWrite-Host 'vllm serve m --tp 3'\r\n"),
         ("x.bat", "@echo off\r\ncall vllm serve --model %M% ^\r\n  --tp 2\r\necho vllm serve m --tp 3\r\n"),
