@@ -72,6 +72,8 @@ def read_dockerfile(reader: Reader, pieces: Pieces, frame: Frame) -> None:
             body.text + "".join(one.text for one in heredocs)
         ):
             _run(reader, body, heredocs, stage, frame)
+        elif name in ("COPY", "ADD"):
+            _copied(reader, body, heredocs, stage, frame)
     _finish(reader, stage, frame)
 
 
@@ -183,6 +185,19 @@ def _finish(reader: Reader, stage: _Stage, frame: Frame) -> None:
         module = image_module((stage.image or "").split("@")[0].rsplit(":", 1)[0])
         if module is not None:
             reader.flags(list(fields), module, inner, env)
+
+
+def _copied(reader: Reader, body: Pieces, heredocs: list[Pieces], stage: _Stage, frame: Frame) -> None:
+    """Read the files that are written into the image."""
+    inner = replace(frame, around=Surroundings(image=stage.image))
+    name = body.text.split()[-1] if body.text.split() else ""
+    for one in heredocs:
+        if reader.mentions(one.text):
+            kind = reader.kind(name, one.text)
+            if kind == "shell":
+                reader.script(one.pieces, inner, stage.env.copy())
+            elif kind in reader.readers:
+                reader.readers[kind](reader, one, replace(inner, file_kind=kind))
 
 
 def _run(reader: Reader, body: Pieces, heredocs: list[Pieces], stage: _Stage, frame: Frame) -> None:

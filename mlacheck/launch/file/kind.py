@@ -27,12 +27,14 @@ _BY_ENDING: Final = {
     **dict.fromkeys(("tf", "hcl", "nomad", "nix", "jsonnet", "libsonnet"), "brace"),
     **dict.fromkeys(_WITHOUT_SHELL.split(), "text"),
     **dict.fromkeys(("ps1", "psm1", "bat", "cmd"), "windows"),
+    **dict.fromkeys(("groovy", "jenkinsfile"), "groovy"),
 }
 # Files that go by their whole name.
 _BY_NAME: Final = {
     **dict.fromkeys(("makefile", "gnumakefile"), "make"),
     **dict.fromkeys(("justfile", ".justfile"), "just"),
     **dict.fromkeys(("procfile", "procfile.dev"), "procfile"),
+    "jenkinsfile": "groovy",
 }
 # The endings of what a folder is searched for: not prose, and not data that no launcher reads.
 SEARCHED: Final = frozenset(

@@ -30,8 +30,11 @@ _DIRECTIVE: Final = re.compile(
 _SESSIONS: Final = frozenset({"console", "shell-session", "terminal"})
 _SHELL: Final = frozenset({"", "bash", "sh", "shell", "zsh", "text", "command", "cmd"}) | _SESSIONS
 _MANIFEST: Final = frozenset({"yaml", "yml"})
-PROMPT: Final = r"[ \t]*[$>] (?=\S)"
-SESSION_PROMPT: Final = r"[ \t]*[$#>%] (?=\S)"
+PROMPT: Final = r"[ \t]*[$>] +(?=\S)"
+_DOLLAR: Final = r"[ \t]*\$ +(?=\S)"
+SESSION_PROMPT: Final = r"[ \t]*[$#>%] +(?=\S)"
+# Indented by four, after an empty line: a block without marks.
+_INDENTED: Final = re.compile(r"(?:\A|\n[ \t]*\n)((?:(?: {4}|\t)[^\n]*(?:\n|\Z)|[ \t]*\n)+)")
 # `<MODEL>`, which the reader is to put in.
 _PLACE: Final = re.compile(r"(?<![<\w])<[A-Za-z][\w./-]*(?: [\w./-]+){0,5}>(?![>&])")
 
@@ -43,22 +46,29 @@ class Block(NamedTuple):
     start: int
     end: int
     session: bool = False
+    quoted: bool = False
 
 
 def blocks(text: str) -> list[Block]:
     """Give the blocks of a text that may hold a launch command."""
-    found = [_block(match[3], *match.span(4)) for match in _FENCE.finditer(text)]
+    found = [_block(match[3], *match.span(4), quoted=">" in match[1]) for match in _FENCE.finditer(text)]
     found += [_block("", *match.span(1)) for match in _ONE_LINE.finditer(text)]
     if ".. " in text:
         found += [_block(match[2], *match.span(4)) for match in _DIRECTIVE.finditer(text)]
+    marked = sorted([match.span() for one in (_FENCE, _DIRECTIVE) for match in one.finditer(text)])
+    found += [
+        Block("shell", *match.span(1))
+        for match in _INDENTED.finditer(text)
+        if not any(start < match.end(1) and match.start(1) < end for start, end in marked)
+    ]
     return sorted((one for one in found if one is not None), key=lambda one: one.start)
 
 
-def _block(language: str, start: int, end: int) -> Block | None:
+def _block(language: str, start: int, end: int, *, quoted: bool = False) -> Block | None:
     name = language.lower()
     if name in _MANIFEST:
-        return Block("yaml", start, end)
-    return Block("shell", start, end, name in _SESSIONS) if name in _SHELL else None
+        return Block("yaml", start, end, quoted=quoted)
+    return Block("shell", start, end, name in _SESSIONS, quoted) if name in _SHELL else None
 
 
 def shown(pieces: Pieces, block: Block) -> list[Piece]:
@@ -67,9 +77,12 @@ def shown(pieces: Pieces, block: Block) -> list[Piece]:
     indents = [len(line) - len(line.lstrip(" \t")) for line in text.split("\n") if line.strip()]
     indent = min(indents, default=0)
     prompt = SESSION_PROMPT if block.session else PROMPT
+    quote = r"[ \t]*>[ \t]?" if block.quoted else ""
+    if not block.session and not re.search(rf"\A\s*{quote}{PROMPT}|^{quote}{_DOLLAR}", text, re.MULTILINE):
+        prompt = _DOLLAR  # where no prompt is shown, a `>` sends output elsewhere
     found: list[Piece] = []
     at = block.start
-    for match in re.finditer(rf"^(?:[ \t]{{{indent}}})?(?:{prompt})?", text, re.MULTILINE):
+    for match in re.finditer(rf"^(?:[ \t]{{{indent}}})?(?:{quote})?(?:{prompt})?", text, re.MULTILINE):
         found.extend(pieces.cut(at, block.start + match.start()))
         at = block.start + match.end()
     return list(_placed([*found, *pieces.cut(at, block.end)]))

@@ -14,8 +14,8 @@ from mlacheck.launch.file.beside import Beside
 from mlacheck.launch.file.decode import MOST_BYTES, bytes_name_entry, decode, names_entry
 from mlacheck.launch.file.kind import is_template, kind_of, may_be_template
 from mlacheck.launch.frame import Frame
-from mlacheck.launch.piece import Lines, Piece, Pieces, document
-from mlacheck.launch.programs import MENTIONS, image_module, starts_program
+from mlacheck.launch.piece import Lines, Pieces, document
+from mlacheck.launch.programs import MENTIONS, image_module
 from mlacheck.launch.reader import Reader
 from mlacheck.probes.engine import ENGINES
 
@@ -33,13 +33,8 @@ _SETTINGS: Final = re.compile(
 _IMAGE: Final = re.compile(r"^[ \t-]*image:[ \t]*[\"']?([\w./:@-]+)\{\{", re.MULTILINE)
 _FLAGS: Final = re.compile(r"^[ \t-]*args:", re.MULTILINE)
 # Kinds that template engines make; in prose and code their marks mean nothing.
-# Of PowerShell and batch files: the sign that continues a line, what calls a program, and a variable.
-_CONTINUED: Final = re.compile(r"[`^](?=[ \t]*(?:\n|\Z))")
-_CALLED: Final = re.compile(r"(?<![^\n])[ \t]*(?:[&@][ \t]*|(?:call|wsl)[ \t]+)+", re.IGNORECASE)
-_PERCENT: Final = re.compile(r"[%!]([A-Za-z_]\w*)[%!]")
 _RENDERED: Final = frozenset({"shell", "yaml", "json", "toml", "dockerfile"})
 _TREES: Final = frozenset({"yaml", "json", "toml"})
-_LONGEST_LINE: Final = 20_000
 
 
 def read_path(path: str, *, engine: str = ENGINES[0], env: Mapping[str, str] | None = None) -> LaunchResult:
@@ -221,39 +216,6 @@ def _listed(module: str, name: str) -> Callable[[Reader, Pieces, Frame], None]:
     return read
 
 
-def _text(reader: Reader, pieces: Pieces, frame: Frame) -> None:
-    from mlacheck.launch.file.logical import logical_lines  # only for these
-    from mlacheck.launch.file.markdown import PROMPT  # same
-    from mlacheck.launch.file.split import split_words  # same
-
-    for start, end in logical_lines(pieces.text):
-        line = pieces.text[start:end]
-        if not reader.mentions(line) or len(line) > _LONGEST_LINE:
-            continue
-        prompt = re.match(PROMPT, line)
-        cut = pieces.cut(start + prompt.end() if prompt else start, end)
-        # A list of words in program text is no argument of its first word.
-        if starts_program(split_words(cut)):
-            reader.script(cut, replace(frame, guess=True))
-
-
-def _windows(reader: Reader, pieces: Pieces, frame: Frame) -> None:
-    """Read the lines of PowerShell and batch files, which are continued by signs of their own."""
-    found: list[Piece] = []
-    text = Pieces([piece._replace(text=_CONTINUED.sub("\\\\", piece.text)) for piece in pieces.pieces])
-    at = 0
-    for match in _CALLED.finditer(text.text):
-        found += [*text.cut(at, match.start()), Piece(" " * len(match.group()))]
-        at = match.end()
-    text = Pieces([*found, *text.cut(at, len(text.text))])
-    found, at = [], 0
-    for match in _PERCENT.finditer(text.text):
-        place = text.offset(match.start())
-        found += [*text.cut(at, match.start()), Piece(match.group(), place, names=(match[1],), splits=True)]
-        at = match.end()
-    _text(reader, Pieces([*found, *text.cut(at, len(text.text))]), frame)
-
-
 def _notebook(reader: Reader, pieces: Pieces, frame: Frame) -> None:
     from mlacheck.launch.file.node import TreeError  # only for these
     from mlacheck.launch.file.notebook import read_notebook  # same
@@ -281,6 +243,7 @@ _READERS: Final[dict[str, Callable[[Reader, Pieces, Frame], None]]] = {
     "brace": _listed("brace", "read_brace"),
     "procfile": _listed("unit", "read_procfile"),
     "notebook": _notebook,
-    "text": _text,
-    "windows": _windows,
+    "text": _listed("text", "read_text"),
+    "windows": _listed("text", "read_windows"),
+    "groovy": _listed("groovy", "read_groovy"),
 }

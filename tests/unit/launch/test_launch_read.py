@@ -529,3 +529,69 @@ def test_windows_scripts_are_read_line_by_line(name, text):
     assert command.words[-3].unknown == ("M",)
     last = command.words[-1]
     assert text[last.start : last.end] == "2"
+
+
+BLOCKS = """
+```bash
+sglang serve a/m \\
+  --a 1 \\
+  > server.log 2>&1
+```
+
+```console
+$ sglang serve a/m \\
+>    --b 1
+INFO sglang serve a/m started
+```
+
+> ```sh
+> sglang serve a/m \\
+>   --c 1
+> ```
+
+As a block of its own:
+
+    sglang serve a/m \\
+      --d 1
+
+and `sglang serve a/m --no 1`, or prose that goes on
+    with sglang serve a/m --no 2
+"""
+
+
+def test_blocks_of_every_form_are_read_without_their_prompts():
+    assert argvs(BLOCKS, "x.md") == [f"--model-path a/m --{one} 1" for one in "abcd"]
+
+
+@pytest.mark.parametrize("name", ["Jenkinsfile", "vars/serve.groovy"])
+def test_steps_of_jenkins_are_read(name):
+    text = r"""
+stage('x') { steps {
+  sh '''
+    sglang serve a/m \
+      --a 1
+  '''
+  sh "sglang serve ${params.MODEL} --b $TP"
+  sh(script: "sglang serve a/m --c", returnStdout: true)
+  sh label: 'x', script: 'sglang serve a/m --d'
+  echo 'sglang serve a/m --no'
+} }
+"""
+    commands = read(text, name).commands
+    assert [command.argv[2] for command in commands] == ["--a", "--b", "--c", "--d"]
+    assert commands[1].unknown == {1: ("params.MODEL",), 3: ("TP",)}
+
+
+def test_a_file_that_a_dockerfile_writes_is_read():
+    text = """FROM lmsysorg/sglang:v0.5.18
+COPY --chmod=755 <<EOF /start.sh
+exec sglang serve m --a
+EOF
+COPY <<'EOF' /x.py
+run(["sglang", "serve", "m", "--b"])
+EOF
+COPY <<EOF /notes.txt
+sglang serve m --no
+EOF
+"""
+    assert argvs(text, "Dockerfile") == ["--model-path m --a", "--model-path m --b"]
