@@ -199,19 +199,17 @@ class Line:
 
     def _compare_models(self, served: object) -> None:
         """Remark that another model is checked than the line serves, where both are known."""
-        found = self.around.models.find(served) if isinstance(served, str) else None
+        found = self.around.models.find(served, self._overrides) if isinstance(served, str) else None
         if found is None or isinstance(found, ModelProblem) or self.model is None:
             return
-        if found.with_overrides(self._overrides).config != self.model.config:
+        if found.config != self.model.config:
             said = f"{self.model.name} is checked, but the line serves {found.name}: their configs differ"
             remedy = Remedy("none", "name the model of the line, or leave it to the line")
             self.remarks.append(MODELS_DIFFER.finding(said, remedies=(remedy,)))
 
     def _add_model(self, prefix: str, reference: object) -> ModelConfig | None:
-        found = self.around.models.find(reference) if isinstance(reference, str) else None
+        found = self.around.models.find(reference, self._overrides) if isinstance(reference, str) else None
         model = None if isinstance(found, ModelProblem) else found
-        if model is not None and self._overrides:
-            model = model.with_overrides(self._overrides)
         wrong = (found,) if isinstance(found, ModelProblem) else model.odd if model else ()
         self.model_unsure |= bool(wrong)
         self.problems.extend(Problem(one.kind, one.message, one.hint) for one in wrong)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mlacheck.facts import UNKNOWN
 from mlacheck.frozen import replace
@@ -12,6 +13,8 @@ from mlacheck.probes.model import ModelConfig, ModelProblem, find_model
 from mlacheck.probes.weights import least_weights
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mlacheck.ruleset.expression import Declaration
     from mlacheck.ruleset.program import Program
 
@@ -20,7 +23,8 @@ class Models:
     """Finds models, and remembers what it found."""
 
     def __init__(self) -> None:
-        self._found: dict[str, ModelConfig | ModelProblem] = {}
+        # By reference, and by the JSON of what a line changes in the config.
+        self._found: dict[tuple[str, str], ModelConfig | ModelProblem] = {}
         # By identity: the entries keep their program and model, so ids stay theirs.
         self._facts: dict[tuple[int, str, int], tuple[object, object, dict[str, object]]] = {}
         self._declared: dict[int, dict[str, list[tuple[str, Declaration]]]] = {}
@@ -28,14 +32,18 @@ class Models:
     def add(self, model: ModelConfig) -> str:
         """Make a model known; give the name to call it by."""
         name = f"{model.ref} #{len(self._found)}"
-        self._found[name] = replace(model, ref=name)
+        self._found[name, ""] = replace(model, ref=name)
         return name
 
-    def find(self, reference: str) -> ModelConfig | ModelProblem:
-        """Find a model's config by path or name, or say why it is not known."""
-        found = self._found.get(reference)
+    def find(self, reference: str, overrides: Mapping[str, Any] | None = None) -> ModelConfig | ModelProblem:
+        """Find a model's config by path or name, as a line changes it, or say why it is not known."""
+        key = (reference, json.dumps(overrides, sort_keys=True) if overrides else "")
+        found = self._found.get(key)
         if found is None:
-            found = self._found[reference] = find_model(reference)
+            found = self.find(reference) if overrides else find_model(reference)
+            if overrides and isinstance(found, ModelConfig):
+                found = found.with_overrides(overrides)
+            self._found[key] = found
         return found
 
     def facts(self, program: Program, prefix: str, model: ModelConfig | None) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from pathlib import Path
@@ -53,7 +52,6 @@ class ModelConfig:
     drafts: tuple[str, ...] = ()  # published draft models for it
     files: frozenset[str] | None = None  # what lies beside a config.json; None where it is not known
     notes: tuple[str, ...] = ()  # what was odd but did not stop the reading
-    changes: str = ""  # JSON of what a line changes in the config
     odd: tuple[ConfigProblem, ...] = ()  # dimensions that no checkpoint can have
 
     @property
@@ -79,7 +77,6 @@ class ModelConfig:
         """Give the model as a line changes it: what was read of its weights need not hold any more."""
         return replace(
             self,
-            changes=json.dumps(overrides, sort_keys=True),
             config=overridden(self.config, overrides),
             origin=f"{self.origin}, changed by the line",
             weights_gib=None,

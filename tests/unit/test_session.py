@@ -24,6 +24,10 @@ def test_what_commands_share_is_prepared_once():
     one = session()
     assert one.checker(command(LLAMA)) is one.checker(command(f"{LLAMA} --tp-size 2"))
     assert one.models.find("nobody/knows") is one.models.find("nobody/knows")
+    changed = one.models.find("deepseek-v3", {"num_hidden_layers": 4})
+    assert changed.config["num_hidden_layers"] == 4
+    assert one.models.find("deepseek-v3", {"num_hidden_layers": 4}) is changed
+    assert one.models.find("deepseek-v3").config["num_hidden_layers"] != 4
 
 
 def test_an_image_tag_names_the_version_unless_a_flag_does():
