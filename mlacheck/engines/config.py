@@ -64,13 +64,17 @@ def _value(
 ) -> object:
     """Read the value of a key; `inside` is where it stands, with a dot behind it."""
     field = fields.get(key)
-    key = inside + key
-    if field is None:
-        import difflib  # only for a mistake
+    if field is not None:
+        return _read(name, inside + key, field, value)
+    import difflib  # only for a mistake
 
-        close = difflib.get_close_matches(key.removeprefix(inside), fields, n=1)
-        hint = f"; did you mean {inside}{close[0]}?" if close else ""
-        raise ConversionError(f"{name} has no field {key!r}{hint}", "config-field", name=name, key=key)
+    close = difflib.get_close_matches(key, fields, n=1)
+    key = inside + key
+    hint = f"; did you mean {inside}{close[0]}?" if close else ""
+    raise ConversionError(f"{name} has no field {key!r}{hint}", "config-field", name=name, key=key)
+
+
+def _read(name: str, key: str, field: Mapping[str, Any], value: object) -> object:
     members = field.get("members")
     if members is not None:
         return _member(name, key, field, value)
