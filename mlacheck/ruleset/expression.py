@@ -99,7 +99,7 @@ def _kind_of_text(text: str) -> str | None:
         return None
 
 
-def _kind_of(read: object) -> str | None:
+def _kind_of(read: object) -> str:
     if read is None or isinstance(read, bool):
         return "null" if read is None else "boolean"
     for name, types in _KINDS.items():
@@ -183,9 +183,9 @@ def unlike(values: Iterable[str], pattern: str) -> tuple[str, ...]:
     return tuple(value for value in values if not re.fullmatch(pattern, value))
 
 
-def kinds(values: Iterable[object]) -> tuple[str | None, ...]:
+def kinds(values: Iterable[object]) -> tuple[str, ...]:
     """Name the kinds of JSON values in a list, each once."""
-    return tuple(dict.fromkeys(json_kind(json.dumps(value)) for value in values))
+    return tuple(dict.fromkeys(map(_kind_of, values)))
 
 
 # `min`, `max`, `sum` and `len` of an unknown value raise by themselves.
@@ -334,8 +334,8 @@ class Scope:
 
     def _waits(self, node: ast.expr) -> bool:
         """Tell whether an operand is long or reads more than a line settles: its arguments and variables."""
-        kinds = {name.partition(".")[0] for name in self.references(ast.unparse(node)) if "." in name}
-        return len(_emit(node, self)) > _QUICK or not kinds <= {"env"}
+        groups = {name.partition(".")[0] for name in self.references(ast.unparse(node)) if "." in name}
+        return len(_emit(node, self)) > _QUICK or not groups <= {"env"}
 
     def function(self, text: str) -> Condition:
         """Make a function over facts of a checked expression; it may raise one of `UNDECIDABLE`."""

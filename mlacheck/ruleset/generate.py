@@ -1,4 +1,4 @@
-"""Turns a program into the text of a Python module: one function that runs all rules, and the program's data.
+"""Turns a program into the text of a Python module: functions that run its rules, and the program's data.
 
 The module is what a wheel carries, so that an ordinary run parses no YAML. Only checked expressions reach it.
 """
@@ -23,16 +23,7 @@ from mlacheck.facts import UNKNOWN, Possible
 from mlacheck.ruleset.expression import FUNCTIONS, UNDECIDABLE
 from mlacheck.ruleset.interpreter import version
 
-coalesce, lookup = FUNCTIONS["coalesce"], FUNCTIONS["lookup"]
-path, listed = FUNCTIONS["path"], FUNCTIONS["listed"]
-mentioned, whole, real = FUNCTIONS["mentioned"], FUNCTIONS["whole"], FUNCTIONS["real"]
-entries, item = FUNCTIONS["entries"], FUNCTIONS["item"]
-numbers, distinct = FUNCTIONS["numbers"], FUNCTIONS["distinct"]
-json_kind, from_json, without = FUNCTIONS["json_kind"], FUNCTIONS["from_json"], FUNCTIONS["without"]
-integers, unlike, kinds = FUNCTIONS["integers"], FUNCTIONS["unlike"], FUNCTIONS["kinds"]
-lower, upper = FUNCTIONS["lower"], FUNCTIONS["upper"]
-startswith, endswith = FUNCTIONS["startswith"], FUNCTIONS["endswith"]
-
+globals().update(FUNCTIONS)
 DIGEST = {digest!r}
 '''
 

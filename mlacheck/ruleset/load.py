@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mlacheck.ruleset.machine import Runner
 
 # Raise it when the generated form changes.
-FORMAT: Final = 14
+FORMAT: Final = 15
 
 
 @frozen
