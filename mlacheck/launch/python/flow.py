@@ -10,7 +10,24 @@ from typing import TYPE_CHECKING, Final
 from mlacheck.frozen import replace
 from mlacheck.launch.finder import Environment
 from mlacheck.launch.piece import Field, Piece
-from mlacheck.launch.python.value import COPIES, Values, called, dotted, is_text, shown
+from mlacheck.launch.python.tree import (
+    ADDS,
+    FUNCTIONS,
+    SCOPES,
+    TAKES,
+    called,
+    changed,
+    changes,
+    dotted,
+    equals,
+    expressions,
+    given_once,
+    is_text,
+    lists,
+    rounds,
+    shown,
+)
+from mlacheck.launch.python.value import Values
 from mlacheck.launch.shell.state import State
 from mlacheck.launch.shell.world import Option, Value, World, fits, worlds
 
@@ -31,13 +48,8 @@ _RUNS: Final = frozenset(
 # Keys and keywords whose string is a command.
 _COMMANDS: Final = frozenset({"run", "command", "cmd", "entrypoint"})
 _JOINS: Final = frozenset({"join", "list2cmdline"})
-_ADDS: Final = frozenset({"append", "extend", "insert"})
-_TAKES: Final = frozenset({"pop", "remove", "clear", "reverse", "sort"})
-_MOST_ROUNDS: Final = 8  # of a loop whose items are known
 _VARIABLE: Final = "$"  # before the name of an environment variable
 _YES, _NO = Value(), Value(items=())
-_FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
-_SCOPES: Final = (ast.Module, *_FUNCTIONS)
 # Their arguments are the words of a command; with a path, from the second on.
 _WORDS: Final = {"create_subprocess_exec": 0, "execl": 1, "execlp": 1, "execle": 1, "spawnl": 2, "spawnlp": 2}
 
@@ -47,10 +59,10 @@ class Flow:
 
     def __init__(self, reader: Reader, text: Text, frame: Frame, tree: ast.Module) -> None:
         self.reader, self.text, self.frame, self.tree = reader, text, frame, tree
-        self.once, self.settled = _given_once(tree)
+        self.once, self.settled = given_once(tree)
         # By list, how many functions of the text change it, the text itself counted as one.
         self.changed = Counter(
-            name for one in ast.walk(tree) if isinstance(one, _SCOPES) for name in self._changes(one.body)
+            name for one in ast.walk(tree) if isinstance(one, SCOPES) for name in changes(one.body)
         )
         self.followed: set[str] = set()  # whose changes the statements of this scope are
         self.state = State()
@@ -61,13 +73,13 @@ class Flow:
         self.inside: ast.AST | None = None  # which function
         self.compared: dict[str, list[ast.Compare]] = {}
         for one in ast.walk(tree):
-            if isinstance(one, ast.Compare) and (subject := _equals(one)):
+            if isinstance(one, ast.Compare) and (subject := equals(one)):
                 self.compared.setdefault(subject[0], []).append(one)
         self.values = self._values()
 
     def run(self) -> None:
         """Follow the text, then its functions, which somebody calls."""
-        self.followed = self._changes(self.tree.body)
+        self.followed = changes(self.tree.body)
         self._body(self.tree.body)
         module, self.outer, followed = self.state, self.held, self.followed
         outside = {
@@ -83,7 +95,7 @@ class Flow:
                 {name: one for name, one in {**outside, **around}.items() if name not in taken}
             )
             self.values = self._values()
-            self.held, self.own, self.followed = set(), set(), self._changes(node.body)
+            self.held, self.own, self.followed = set(), set(), changes(node.body)
             self._body(node.body)
             if not self.state.ended:
                 self._tell(*self.held)
@@ -93,18 +105,6 @@ class Flow:
     def _values(self) -> Values:
         return Values(self.text, self.state, self.settled, self.reader.env, self._asked)
 
-    @staticmethod
-    def _changes(statements: Sequence[ast.stmt]) -> set[str]:
-        """Name the lists that the statements of one scope change, those of functions in it left out."""
-        changed: set[str] = set()
-        waiting: list[ast.AST] = [*statements]
-        while waiting:
-            node = waiting.pop()
-            if not isinstance(node, _FUNCTIONS):
-                changed.add(_changed(node))
-                waiting += ast.iter_child_nodes(node)
-        return changed
-
     def _body(self, statements: Sequence[ast.stmt]) -> None:
         for one in statements:
             if self.state.ended or self.reader.exhausted():
@@ -112,7 +112,7 @@ class Flow:
             self._statement(one)
 
     def _statement(self, node: ast.stmt) -> None:
-        if isinstance(node, _FUNCTIONS):
+        if isinstance(node, FUNCTIONS):
             for one in node.decorator_list:
                 self._visit(one)
             self.functions.append((node, dict(self.state.variables) if self.inside is not None else {}))
@@ -153,9 +153,10 @@ class Flow:
     def _assign(self, target: ast.expr, node: ast.expr) -> None:
         name = dotted(target)
         if isinstance(target, ast.Subscript):
-            changed = dotted(target.value)
-            if not self._put(target, node) and changed in self.held:
-                self._forget(changed, f"what {shown(target)} becomes", self.text.place(target))
+            holder = dotted(target.value)
+            put = holder.lower().endswith(("env", "environ")) and self._put(target.slice, node)
+            if not put and holder in self.held:
+                self._forget(holder, f"what {shown(target)} becomes", self.text.place(target))
             self._visit(node)
             return
         if not name:
@@ -246,13 +247,13 @@ class Flow:
         if kept:
             self.state.variables[name] = tuple(kept)
 
-    def _put(self, target: ast.Subscript, node: ast.expr) -> bool:
-        """Follow `os.environ["NAME"] = VALUE`, and the same of a copy of it."""
-        key = target.slice.value if isinstance(target.slice, ast.Constant) else None
-        if not isinstance(key, str) or not dotted(target.value).lower().endswith(("env", "environ")):
+    def _put(self, key: ast.expr, node: ast.expr) -> bool:
+        """Give an environment variable its value; tell whether the key names one."""
+        name = key.value if isinstance(key, ast.Constant) else None
+        if not isinstance(name, str):
             return False
         options = self._options(node)
-        self.state.variables[_VARIABLE + key] = options or (Option(frozenset(), None),)
+        self.state.variables[_VARIABLE + name] = options or (Option(frozenset(), None),)
         return True
 
     def _environment(self, guard: Guard) -> Environment:
@@ -274,7 +275,7 @@ class Flow:
             for one in options
         )
         if launches:
-            names = set(_lists(node))
+            names = set(lists(node))
             self.held -= names
             self.outer -= names
 
@@ -297,8 +298,8 @@ class Flow:
         guard = {(self._point(test), 0 if holds else 1)}
         if isinstance(test, ast.BoolOp) and holds == isinstance(test.op, ast.And):
             guard.update(*(self._guard(one, holds=holds) for one in test.values))
-        if holds and (subject := _equals(test)):
-            others = (one for one in self.compared[subject[0]] if _equals(one) != subject)
+        if holds and (subject := equals(test)):
+            others = (one for one in self.compared[subject[0]] if equals(one) != subject)
             guard.update((self._point(one), 1) for one in others)
         return frozenset(guard)
 
@@ -336,9 +337,9 @@ class Flow:
         if isinstance(node, ast.While):
             self._visit(node.test)
         else:
-            rounds = self._rounds(node)
-            if rounds is not None:
-                for binding in rounds:
+            bound = rounds(node)
+            if bound is not None:
+                for binding in bound:
                     for name, value in binding:
                         self.state.variables.pop(name, None)
                         if (options := self._options(value)) is not None:
@@ -349,47 +350,17 @@ class Flow:
             self._visit(node.iter)
             for one in ast.walk(node.target):
                 self.state.variables.pop(dotted(one), None)
-        changed = {name for one in ast.walk(node) if (name := _changed(one))}
+        grown = {name for one in ast.walk(node) if (name := changed(one))}
         head = node.test if isinstance(node, ast.While) else node.iter
         what, place = f"what the loop of line {self._line(head)} adds", self.text.place(head)
-        for name in changed & self.state.variables.keys():
+        for name in grown & self.state.variables.keys():
             self._forget(name, what, place)
         before = dict(self.state.variables)
         self._body(node.body)
         self.state.ended = False
-        for name in changed & before.keys():
+        for name in grown & before.keys():
             self.state.variables[name] = before[name]
         self._body(node.orelse)
-
-    @staticmethod
-    def _rounds(node: ast.For | ast.AsyncFor) -> list[list[tuple[str, ast.expr]]] | None:
-        """Give what the names of a loop are bound to in each round, where its items are written there."""
-        given = node.iter
-        items: list[ast.expr] = []
-        if isinstance(given, ast.List | ast.Tuple):
-            items = given.elts
-        elif (
-            isinstance(given, ast.Call) and called(given) == "items" and isinstance(given.func, ast.Attribute)
-        ):
-            pairs = given.func.value
-            if isinstance(pairs, ast.Dict) and all(key is not None for key in pairs.keys):
-                items = [
-                    ast.Tuple([key, value], ast.Load())
-                    for key, value in zip(pairs.keys, pairs.values, strict=True)
-                    if key is not None
-                ]
-        if not 0 < len(items) <= _MOST_ROUNDS:
-            return None
-        targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
-        rounds = []
-        for item in items:
-            values = (
-                item.elts if isinstance(node.target, ast.Tuple) and isinstance(item, ast.Tuple) else [item]
-            )
-            if len(values) != len(targets) or not all(map(dotted, targets)):
-                return None
-            rounds.append([(dotted(target), value) for target, value in zip(targets, values, strict=True)])
-        return rounds
 
     def _try(self, node: ast.Try) -> None:
         before = self.state.copy()
@@ -422,7 +393,7 @@ class Flow:
         """Follow a call that stands alone: it may change a list."""
         name = dotted(node.func.value) if isinstance(node.func, ast.Attribute) else ""
         method = called(node)
-        if name in self.state.variables and method in _ADDS and node.args and not node.keywords:
+        if name in self.state.variables and method in ADDS and node.args and not node.keywords:
             given = node.args[-1]
             at = node.args[0].value if method == "insert" and isinstance(node.args[0], ast.Constant) else None
             if method == "extend":
@@ -435,7 +406,7 @@ class Flow:
                     at if isinstance(at, int) else None,
                 )
             return
-        if name in self.held and method in _TAKES:
+        if name in self.held and method in TAKES:
             self._forget(name, f"what {name}.{method} leaves", self.text.place(node))
         self._visit(node)
 
@@ -453,7 +424,7 @@ class Flow:
                 if word.arg == "env" and isinstance(word.value, ast.Dict):
                     for key, value in zip(word.value.keys, word.value.values, strict=True):
                         if key is not None:
-                            self._put(ast.Subscript(ast.Name("env"), key), value)
+                            self._put(key, value)
             for taken in self._changed_by(node):
                 self._forget(taken, f"what {called(node)} adds", self.text.place(node))
         if isinstance(node, ast.Dict):
@@ -461,7 +432,7 @@ class Flow:
                 if isinstance(key, ast.Constant) and key.value in _COMMANDS:
                     self._string(value)
         for child in ast.iter_child_nodes(node):
-            for inner in _expressions(child):
+            for inner in expressions(child):
                 self._visit(inner)
 
     def _strings(self, node: ast.expr) -> None:
@@ -497,14 +468,14 @@ class Flow:
 
     def _joins(self, node: ast.expr) -> bool:
         """Tell whether a string is made of a list that is a launch, and is read as that."""
-        lists = [
+        joined = [
             one.args[0]
             for one in ast.walk(node)
             if isinstance(one, ast.Call) and called(one) in _JOINS and len(one.args) == 1
         ]
         return any(
             value is not None and value.items is not None and self.reader.argv(list(value.items))
-            for one in lists
+            for one in joined
             for _, value in self._worlds(functools.partial(self.values.of, one))
         )
 
@@ -553,81 +524,14 @@ class Flow:
         if not self.held & set(given):
             return
         for one in ast.walk(self.tree):
-            if isinstance(one, _FUNCTIONS) and one.name == called(node):
+            if isinstance(one, FUNCTIONS) and one.name == called(node):
                 parameters = [each.arg for each in one.args.args if each.arg not in ("self", "cls")]
-                changed = {_changed(inner) for inner in ast.walk(one)}
+                grown = {changed(inner) for inner in ast.walk(one)}
                 for name, parameter in zip(given, parameters, strict=False):
-                    if name in self.held and parameter in changed:
+                    if name in self.held and parameter in grown:
                         yield name
-
-
-def _expressions(node: ast.AST) -> Iterator[ast.expr]:
-    """Give the expressions of a part of an expression."""
-    if isinstance(node, ast.expr):
-        yield node
-    elif isinstance(node, ast.keyword):
-        yield node.value
-    elif isinstance(node, ast.comprehension):
-        yield node.iter
-
-
-def _lists(node: ast.expr) -> Iterator[str]:
-    """Name the lists that an expression puts together."""
-    if name := dotted(node):
-        yield name
-    elif isinstance(node, ast.List | ast.Tuple):
-        for one in node.elts:
-            if isinstance(one, ast.Starred):
-                yield from _lists(one.value)
-    elif isinstance(node, ast.Call) and called(node) in COPIES:
-        for one in node.args or [getattr(node.func, "value", node.func)]:
-            yield from _lists(one)
-    elif isinstance(node, ast.BinOp | ast.IfExp | ast.Subscript):
-        for part in ast.iter_child_nodes(node):
-            if isinstance(part, ast.expr):
-                yield from _lists(part)
 
 
 def _through(field: Field, name: str) -> Field:
     """Give a word that a call adds: it stands alone there, and nothing can be written beside it."""
     return field._replace(pieces=tuple(piece._replace(via=(*piece.via, name)) for piece in field.pieces))
-
-
-def _changed(node: ast.AST) -> str:
-    """Name the list that a statement may change in place."""
-    if isinstance(node, ast.AugAssign):
-        return dotted(node.target)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return dotted(node.func.value) if node.func.attr in _ADDS | _TAKES else ""
-    return ""
-
-
-def _given_once(tree: ast.Module) -> tuple[dict[str, ast.expr], dict[str, str]]:
-    """Give the names to which one value is given in the whole text, and the plain ones of these values."""
-    given: dict[str, list[ast.expr | None]] = {}
-    plain: dict[int, ast.expr] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            plain[id(node.targets[0])] = node.value
-        elif isinstance(node, ast.AnnAssign) and node.value is not None:
-            plain[id(node.target)] = node.value
-        elif isinstance(node, ast.Name | ast.Attribute) and not isinstance(node.ctx, ast.Load):
-            given.setdefault(dotted(node), []).append(plain.get(id(node)))
-        elif isinstance(node, ast.arg):
-            given.setdefault(node.arg, []).append(None)
-    once = {name: values[0] for name, values in given.items() if len(values) == 1 and values[0] is not None}
-    settled = {
-        name: str(value.value)
-        for name, value in once.items()
-        if isinstance(value, ast.Constant) and type(value.value) in (str, int, float)
-    }
-    return once, settled
-
-
-def _equals(node: ast.expr) -> tuple[str, str] | None:
-    """Give what a condition compares with a plain value, and the value."""
-    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
-        value = node.comparators[0]
-        if isinstance(value, ast.Constant):
-            return ast.unparse(node.left), repr(value.value)
-    return None

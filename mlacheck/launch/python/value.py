@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from mlacheck.launch.file.split import split_words
 from mlacheck.launch.piece import Field, Piece, Pieces
+from mlacheck.launch.python.tree import called, dotted, is_text, shown
 from mlacheck.launch.shell.world import Value
 
 if TYPE_CHECKING:
@@ -18,14 +19,11 @@ if TYPE_CHECKING:
     from mlacheck.launch.shell.world import World
 
 _LONGEST: Final = 2000  # words of a command
-_SHOWN: Final = 60
 _FORMAT: Final = re.compile(r"\{\{|\}\}|\{([^{}!:]*)[^{}]*\}")
 _PERCENT: Final = re.compile(r"%%|%[sdir]")
 # They give what they get, as far as a command is concerned.
 _SAME: Final = frozenset({"str", "int", "list", "tuple", "quote", "fspath", "dedent", "strip", "cleandoc"})
 _STRIPS: Final = frozenset({"copy", "strip", "rstrip", "lstrip"})
-# Of lists.
-COPIES: Final = frozenset({"list", "tuple", "copy"})
 
 
 class Asked(Protocol):
@@ -33,26 +31,6 @@ class Asked(Protocol):
 
     def __call__(self, test: ast.expr, world: World, /) -> bool | None:
         """Tell whether it holds; None where that is left open."""
-
-
-def dotted(node: ast.AST) -> str:
-    """Give the name of a variable or attribute, "" for other expressions."""
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute) and (inner := dotted(node.value)):
-        return f"{inner}.{node.attr}"
-    return ""
-
-
-def called(node: ast.Call) -> str:
-    """Give the last part of what is called."""
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-
-
-def shown(node: ast.AST) -> str:
-    """Write an expression, shortened."""
-    text = ast.unparse(node)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
 class Values:
@@ -261,14 +239,3 @@ class Values:
 def _through(pieces: Sequence[Piece], name: str) -> list[Piece]:
     """Give the text of a variable where it is read."""
     return [piece._replace(via=(*piece.via, name)) for piece in pieces]
-
-
-def is_text(node: ast.expr) -> bool:
-    """Tell whether an operation is one on strings, and not on numbers."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return is_text(node.left) or is_text(node.right)
-    if isinstance(node, ast.BinOp):
-        return isinstance(node.op, ast.Mod) and is_text(node.left)
-    if isinstance(node, ast.Call):
-        return called(node) in ("join", "format", "str")
-    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
