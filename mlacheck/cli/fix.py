@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     epilog="Exit codes: 0 nothing to mend (--write, --args: or all mended), 1 errors that are to be mended "
     "or that cannot be, 2 bad usage or a file that cannot be read or written, 3 no launch command found.",
 )
-@click.argument("files", nargs=-1, type=click.Path(allow_dash=True), metavar="[FILE|-]... [-- COMMAND...]")
+@click.argument("files", nargs=-1, type=click.Path(allow_dash=True), metavar="[FILE|FOLDER|-]... [-- LINE]")
 @click.option(
     "--args", "text", metavar="TEXT", help="A launch command, or only its flags; printed corrected."
 )
@@ -52,7 +52,8 @@ def command(
     mlacheck fix deploy/*.yaml --write --gpu h200
     mlacheck fix --gpu b200 --args "sglang serve deepseek-ai/DeepSeek-V3 --tp 8 --attention-backend fa3"
     """  # noqa: D301 - \b is click's mark for a paragraph kept as it is
-    from mlacheck.ruleset.error import RuleError  # not needed for --help
+    from mlacheck.launch.file.walk import files as found_in  # not needed for --help
+    from mlacheck.ruleset.error import RuleError  # same
 
     words = words_after_dashes()
     if sum((bool(files), text is not None, bool(words))) != 1:
@@ -64,7 +65,9 @@ def command(
     session = make_session(given)
     started: set[str] = set()
     try:
-        found = [_file(file, session, given["engine"], started, only_show=only_show) for file in files]
+        found = [
+            _file(file, session, given["engine"], started, only_show=only_show) for file in found_in(files)
+        ]
     except RuleError as error:
         raise codes.InputError(str(error)) from error
     unused = unused_engine(given, sorted(started))

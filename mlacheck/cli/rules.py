@@ -11,7 +11,7 @@ import click
 from mlacheck.cli import exit as codes
 from mlacheck.cli.options import engine_option, format_option
 from mlacheck.probes.engine import ENGINES
-from mlacheck.ruleset.names import hint, spelt
+from mlacheck.ruleset.names import hint, rule_names, spelt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,8 +99,15 @@ def _refuse_names(rules: RuleSet, names: tuple[str, ...]) -> None:
     """Refuse a name that no rule has."""
     known = {key: rule.id for _, _, rule in rules.finds() for key in (rule.id.lower(), rule.slug)}
     wrong = [name for name in names if spelt(name) not in known]
-    if wrong:
-        raise codes.InputError("\n".join(_no_rule(name, known) for name in wrong))
+    others = rule_names() if wrong else {}
+    told = [
+        f"{name} is no rule of {rules.engine}; --engine says whose it is"
+        if spelt(name) in others
+        else _no_rule(name, known)
+        for name in wrong
+    ]
+    if told:
+        raise codes.InputError("\n".join(told))
 
 
 def _no_rule(name: str, names: Mapping[str, str]) -> str:
@@ -168,7 +175,7 @@ def _meant(grammar: Grammar, flag: str | None) -> str | None:
     """Give the argument that a flag sets, however the engine's parser lets it be written."""
     if flag is None:
         return None
-    read = grammar.parse((flag,))
+    read = grammar.parse((flag if flag.startswith("-") else f"--{flag}",))
     lacking = (one.dest for one in read.problems if one.kind == "missing-value")
     return next(iter((*read.given, *lacking)), None)
 

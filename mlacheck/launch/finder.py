@@ -175,6 +175,11 @@ class _Scan:
         if module in MODULES:
             self.hit.module, self.hit.argv_at = MODULES[module], argv_at
             return True
+        if word in MODULES:
+            before = next((one for one in reversed(self.words[:at]) if not one.startswith("-")), "python")
+            if basename(before).startswith("python") and "-m" not in self.words[:at]:
+                self.hit.not_runnable = at  # `-m` is missing
+                return True
         if at and (script := next((one for one in SCRIPTS if word.endswith(one)), None)):
             self.hit.module, self.hit.argv_at = MODULES[SCRIPTS[script]], at + 1
             return True

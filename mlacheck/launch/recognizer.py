@@ -13,6 +13,7 @@ from mlacheck.launch.frame import Frame, Line, Surroundings, is_flag
 from mlacheck.launch.piece import Field, Lines, Piece, Pieces
 from mlacheck.launch.programs import (
     MENTIONS,
+    MODULES,
     POSITIONAL_MODEL,
     SERVER_KINDS,
     Module,
@@ -86,7 +87,7 @@ class Recognizer(Collection):
                 self.consumed.update(name for field in flags for name in field.via)
                 return False
             hit = Hit(module=Module(self.default_engine, "flags"))
-        if frame.guess and not plain_launch(line, hit):
+        if frame.guess and (hit.not_runnable is not None or not plain_launch(line, hit)):
             return False
         named = {*env.values, *env.unknown}  # `-e` counts more than a file
         for index in hit.env_files:
@@ -95,11 +96,12 @@ class Recognizer(Collection):
                     env.put(name, value or "", () if value is not None else (name,))
         if hit.not_runnable is not None:
             module = line.fields[hit.not_runnable]
+            why, instead = "the package has no __main__", f"{module.text} serve"
+            if module.text in MODULES:
+                why, instead = "-m is missing before the module", f"python -m {module.text}"
+            said = " ".join(field.text for field in line.fields[: hit.not_runnable + 1])
             self.problem(
-                "not-runnable-module",
-                f"python -m {module.text} cannot be run: the package has no __main__",
-                f"use `{module.text} serve ...`",
-                module.place,
+                "not-runnable-module", f"{said} cannot be run: {why}", f"use `{instead} ...`", module.place
             )
             return True
         if hit.code_at is not None:

@@ -10,7 +10,12 @@ from mlacheck.launch.file.kind import is_searched
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_SKIPPED: Final = frozenset({"node_modules", "__pycache__", "site-packages", "venv", "env"})
+_SKIPPED: Final = frozenset({"node_modules", "__pycache__", "site-packages"})
+_ENVIRONMENT: Final = "pyvenv.cfg"  # what a virtual environment holds, whatever its name
+# Hidden folders that hold what people write.
+_HIDDEN: Final = frozenset(
+    {".github", ".gitlab", ".circleci", ".buildkite", ".devcontainer", ".vscode", ".ci", ".woodpecker"}
+)
 
 
 def files(paths: Iterable[str]) -> Iterator[str]:
@@ -25,7 +30,12 @@ def files(paths: Iterable[str]) -> Iterator[str]:
 
 def _search(root: str) -> Iterator[str]:
     for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
+        if _ENVIRONMENT in names and folder != root:
+            folders.clear()
+            continue
+        folders[:] = sorted(
+            name for name in folders if name in _HIDDEN or not (name.startswith(".") or name in _SKIPPED)
+        )
         for name in sorted(names):
             path = os.path.normpath(os.path.join(folder, name))  # noqa: PTH118 - same
             if is_searched(name) and os.path.isfile(path):  # noqa: PTH113 - same

@@ -231,3 +231,18 @@ def test_python_that_cannot_be_read_is_told_where_it_names_an_engine(tmp_path):
         ("ok", []),
     ]
     assert "Python" in found[0]["findings"][0]["message"]
+
+
+def test_a_folder_is_searched_where_people_write(tmp_path):
+    for place in (".github/workflows/a.yml", ".gitlab/b.yml", "env/c.sh", ".git/d.sh", "node_modules/e.sh"):
+        path = tmp_path / place
+        path.parent.mkdir(parents=True)
+        step = f"steps:\n- run: {GOOD}\n"
+        path.write_text(step if place.endswith(".yml") else f"{GOOD}\n")
+    (tmp_path / "py").mkdir()
+    (tmp_path / "py" / "pyvenv.cfg").touch()
+    (tmp_path / "py" / "f.sh").write_text(f"{GOOD}\n")
+    _, found = rows(tmp_path)
+    assert [one["source"]["file"].rsplit("/", 1)[1] for one in found] == ["a.yml", "b.yml", "c.sh"]
+    fixed = CliRunner().invoke(cli, ["fix", str(tmp_path), *TARGET[:4]])
+    assert fixed.exit_code == 0

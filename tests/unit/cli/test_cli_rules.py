@@ -166,3 +166,9 @@ def test_coverage_lists_what_no_rule_models_only_when_asked():
             run("rules", "coverage", *narrowed).stdout == run("rules", "coverage", *narrowed, "--list").stdout
         )
     assert run("rules", "coverage", "-q", "--list").stdout == table
+
+
+def test_a_rule_of_the_other_engine_is_told_as_that():
+    result = CliRunner().invoke(cli, ["rules", "test", "MLV010"])
+    assert result.exit_code == 2
+    assert "MLV010 is no rule of sglang; --engine says whose it is" in result.stderr

@@ -345,6 +345,8 @@ def test_what_stands_after_the_words_is_kept_apart():
         ("docker run img serve.sh", "no-launch-command", (1, 1)),
         ("ray job submit -- python3 train.py ${ROLLOUT[@]} --sglang-x 1", "no-launch-command", (1, 1)),
         ("python -m sglang serve x", "not-runnable-module", (1, 11)),
+        ("python3 -u sglang.launch_server --tp 8", "not-runnable-module", (1, 12)),
+        ("sglang.launch_server --tp 8", "not-runnable-module", (1, 1)),
         ("bash -c 'sglang serve \"x'", "unbalanced-quote", (1, 23)),
         ("x" * (MOST_CHARACTERS + 1), "too-large", (1, 1)),
         ("--x " + "$(" * 5000 + "sglang" + ")" * 5000, "nested-too-deep", (1, 1)),
