@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from conformance import RECORDED, Tally, refusal, rows_of, table
+from record import NAMES
 
 from mlacheck.cases import Cases
 from mlacheck.ruleset.load import load_program
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
 
     from mlacheck.finding import Finding, Report
 
-# The engine's name of a value, where it is not ours.
-_NAMES: Final = {"spec_method": "speculative_method"}
+_OURS: Final = {theirs: ours for ours, theirs in NAMES["vllm"].items()}
 # What the recorder has not installed.
 _ABSENT: Final[dict[str, str | None]] = {"arctic_inference": None}
 _LINEAR: Final = frozenset({"GDN_ATTN", "KIMI_K3_KDA", "MAMBA2_ATTN", "LINEAR_ATTN", "SHORT_CONV_ATTN"})
@@ -90,7 +90,7 @@ def differing(row: dict[str, Any], report: Report) -> Iterator[tuple[str, object
     if row.get("decode_backend") not in _LINEAR and not mixed:
         expected["decode_backend"] = row.get("decode_backend")
     for name, value in expected.items():
-        ours = report.resolved.get(_NAMES.get(name, name))
+        ours = report.resolved.get(_OURS.get(name, name))
         if ours is not None and name != "model" and ours.value != value:
             yield name, value, ours.value
 

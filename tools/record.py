@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 _CASE: Final = ("model", "gpu", "flashinfer", "args", "env")
 _RESULT: Final = ("verdict", "stage", "exc_type", "message", "where", "guard")
-# What an engine says of its backends, and its name of a value that is not ours.
+# What a row says of an engine's backends.
 _BACKENDS: Final = {"sglang": "backends", "vllm": "decode_backend"}
-_NAMES: Final = {"vllm": {"speculative_method": "spec_method"}}
+# By our name of a value, the name that rows have.
+NAMES: Final = {"sglang": {}, "vllm": {"speculative_method": "spec_method"}}
 _MOST_TEXT: Final = 160
 # A folder on the way to a model or to the engine; the names of one argument have slashes between them too.
 _FOLDER: Final = re.compile(r"(?<![\w.+-])/(?:[\w.+-]+/)+(?=[\w.+-])")
@@ -39,7 +40,7 @@ def recorded(
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows to keep, shortened."""
     ours = load_program(engine, version).program.resolved
-    resolved = [_NAMES.get(engine, {}).get(name, name) for name in ours]
+    resolved = [NAMES[engine].get(name, name) for name in ours]
     skipped = tuple(skipped)
     for line in lines:
         row = json.loads(line)

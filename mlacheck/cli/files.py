@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlacheck.cli.silence import apply_comments
-from mlacheck.cli.targets import unused_engine
+from mlacheck.cli.targets import note_unused, refuse_target
 from mlacheck.files import read, reports_of
 from mlacheck.launch.file.walk import files
-from mlacheck.probes.engine import recorded_versions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,13 +32,9 @@ def missing_files(paths: Sequence[str]) -> list[str]:
 def check(
     session: Session,
     given: dict[str, Any],
-    refuse: Callable[[Session, LaunchCommand], None],
     measured: Callable[[LaunchCommand, Report], Report],
 ) -> list[Report]:
-    """Check files.
-
-    `refuse` stops at a target that the caller names and that cannot be read; `measured` adds measurements.
-    """
+    """Check files; `measured` adds measurements."""
     named = [path for path in given["files"] if path == "-" or os.path.lexists(path)]
     stdin = sys.stdin.buffer.read() if "-" in named else None
     reports: list[Report] = []
@@ -47,12 +42,9 @@ def check(
     for path in files(named):
         result = read(path, stdin if path == "-" else None, given["engine"], session.env_of(path))
         for command in result.commands:
-            if recorded_versions(command.engine):
-                refuse(session, command)
-        started.update(command.engine for command in result.commands)
+            refuse_target(session, command)
+            started.add(command.engine)
         found = reports_of(result, session, measured)
         reports.extend(apply_comments(found, result.document.text, given["extra"]))
-    unused = unused_engine(given, sorted(started))
-    if unused:
-        click.echo(f"note: {unused}", err=True)
+    note_unused(given, started)
     return reports

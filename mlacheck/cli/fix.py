@@ -15,7 +15,7 @@ import click
 from mlacheck.cli import exit as codes
 from mlacheck.cli.configure import config_options
 from mlacheck.cli.options import FilesOrCommand, target_options, words_after_dashes
-from mlacheck.cli.targets import make_session, read_launch, refuse_target, unused_engine
+from mlacheck.cli.targets import make_session, note_unused, read_launch, refuse_target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,9 +70,7 @@ def command(
         ]
     except RuleError as error:
         raise codes.InputError(str(error)) from error
-    unused = unused_engine(given, sorted(started))
-    if unused:
-        click.echo(f"note: {unused}", err=True)
+    note_unused(given, started)
     if codes.USAGE in found:
         sys.exit(codes.USAGE)
     if codes.FINDINGS in found:
@@ -99,8 +97,7 @@ def _line(
         return codes.say_no_command(result, allow_empty=allow_empty)
     session = make_session(given)
     for launch in result.commands:
-        if session.has_rules(launch):
-            refuse_target(session, launch)
+        refuse_target(session, launch)
     mended = mend(result.document, session, lambda document: read_launch(document.text, (), given))
     _tell("--args" if not words else "--", mended, "mended")
     if not mended.notes and not mended.unread:
@@ -123,10 +120,9 @@ def _file(file: str, session: Session, engine: str, started: set[str], *, only_s
     folder = str(Path() if file == "-" else Path(file).parent)
     result = read_bytes(data, file, engine=engine, folder=folder)
     document = result.document
-    started.update(launch.engine for launch in result.commands)
     for launch in result.commands:
-        if session.has_rules(launch):
-            refuse_target(session, launch)
+        started.add(launch.engine)
+        refuse_target(session, launch)
     mended = mend(document, session, lambda text: read_document(text, engine=engine, folder=folder))
     _tell(file, mended, "can be mended" if only_show else "mended")
     if mended.unread:

@@ -93,11 +93,21 @@ def unused_engine(given: dict[str, Any], started: Collection[str]) -> str | None
         asked = {given["engine"]: f"--engine {given['engine']}"}
     if not started or not asked or None in asked or not asked.keys().isdisjoint(started):
         return None
-    return f"{' and '.join(asked.values())} is not used: what is started here is {' and '.join(started)}"
+    here = " and ".join(sorted(started))
+    return f"{' and '.join(asked.values())} is not used: what is started here is {here}"
+
+
+def note_unused(given: dict[str, Any], started: Collection[str]) -> None:
+    """Remark it where files are read: others of them may need the flags."""
+    unused = unused_engine(given, started)
+    if unused:
+        click.echo(f"note: {unused}", err=True)
 
 
 def refuse_target(session: Session, launch: LaunchCommand) -> None:
     """Refuse a target or model that a flag or the configuration names and that cannot be read."""
+    if not session.has_rules(launch):
+        return
     profile = session.profile_of(launch.source.file)
     path = session.settings.path if session.settings else None
     wrong = [(one.origin, f"{one.message}; {one.hint}") for one in session.checker(launch).target.problems]

@@ -157,7 +157,7 @@ def _files(pairs: list[tuple[str, str]], given: dict[str, Any]) -> int:
         return codes.USAGE
     session = _session(given)
     measured = _Measured(session, given)
-    reports = check(session, given, refuse_target, measured)
+    reports = check(session, given, measured)
     code = _told(reports, pairs, given, ran=measured.ran)
     if missing:
         return codes.USAGE

@@ -468,18 +468,14 @@ def test_packages_paths_and_images_name_the_version(line, engine, version):
 @pytest.mark.parametrize(
     "line",
     [
-        *(
-            "sglang-router 0.3.2",
-            "sgl-kernel==0.4.2",
-            "ai-dynamo/sglang-runtime:0.8.1",
-            "sglang 127.0.0.1:30000",
-        ),
-        *(
-            "sglang requires torch 2.9.1",
-            "Collecting sglang>=0.5.18",
-            "vllm-flash-attn 2.7.2",
-            "vllm:25.10-py3",
-        ),
+        "sglang-router 0.3.2",
+        "sgl-kernel==0.4.2",
+        "ai-dynamo/sglang-runtime:0.8.1",
+        "sglang 127.0.0.1:30000",
+        "sglang requires torch 2.9.1",
+        "Collecting sglang>=0.5.18",
+        "vllm-flash-attn 2.7.2",
+        "vllm:25.10-py3",
     ],
 )
 def test_what_is_not_the_engines_own_version_names_none(line):
