@@ -148,8 +148,9 @@ class _Check:
         everywhere = set.intersection(*({one.id_of(hit) for hit in one.hits} for one in results))
         first = results[0]
         findings = [self._finding(first, hit) for hit in first.hits if first.id_of(hit) in everywhere]
-        if all(one.error() for one in results) and all(one.level != "error" for one in findings):
-            findings.append(self._nowhere(results))
+        errors = [(one, hit) for one in results if (hit := one.error()) is not None]
+        if len(errors) == len(results) and all(one.level != "error" for one in findings):
+            findings.append(self._nowhere(errors))
         undecided: dict[str, Undecided] = {}
         for one in results:
             for hit in one.hits:
@@ -169,22 +170,21 @@ class _Check:
             resolved[fact] = Resolved(value, origin)
         return findings, list(undecided.values()), resolved
 
-    def _nowhere(self, worlds: Sequence[_World]) -> Finding:
-        """Say that every world has an error, each another one: no rule's own finding shows it."""
+    def _nowhere(self, errors: Sequence[tuple[_World, Hit]]) -> Finding:
+        """Say that every world has an error, not all the same: no rule's own finding shows it."""
         stopped: dict[str, list[_World]] = {}
         because, phases = [], []
-        for world in worlds:
-            for hit in filter(None, (world.error(),)):
-                step = world.evaluation.step(hit)
-                if world.id_of(hit) not in stopped:
-                    because.append(f"{world.id_of(hit)} {step.slug}: {hit.message}")
-                stopped.setdefault(world.id_of(hit), []).append(world)
-                phases.append(step.phase)
+        for world, hit in errors:
+            id_, step = world.id_of(hit), world.evaluation.step(hit)
+            if id_ not in stopped:
+                because.append(f"{id_} {step.slug}: {hit.message}")
+            stopped.setdefault(id_, []).append(world)
+            phases.append(step.phase)
         rules = ", ".join(f"{id_} {_places(where)}" for id_, where in stopped.items())
         finding = NO_GPU.finding(
             f"no GPU runs this line, and what stops it depends on which one it is: {rules}",
             because=tuple(because),
-            engine_stops_here=all(world.stop is not None for world in worlds),
+            engine_stops_here=all(world.stop is not None for world, _ in errors),
             remedies=(*self._corrected(), Remedy("none", "--gpu NAME shows what one GPU needs")),
         )
         return replace(finding, phase=max(phases, key=PHASES.index))
@@ -313,6 +313,12 @@ class _World:
         step = self.evaluation.step(hit)
         return step.id or step.slug
 
+    @property
+    def gpu(self) -> str:
+        """Name the GPU."""
+        evaluation = self.evaluation
+        return f"SM{show(evaluation.facts[world_fact(evaluation.compiled.program.worlds)])}"
+
     def error(self) -> Hit | None:
         """Give the error that this world meets first."""
         errors = [hit for hit in self.hits if self.evaluation.step(hit).level == "error"]
@@ -339,6 +345,4 @@ class _World:
 
 def _places(worlds: Iterable[_World]) -> str:
     """Name the GPUs that some worlds stand for."""
-    programs = ((one.evaluation, one.evaluation.compiled.program) for one in worlds)
-    names = [f"SM{show(evaluation.facts[world_fact(program.worlds)])}" for evaluation, program in programs]
-    return f"on {', '.join(names)}"
+    return f"on {', '.join(one.gpu for one in worlds)}"
