@@ -60,29 +60,29 @@ class Line:
         spans = [span for given in self.arguments.given.values() for span in given.spans]
         # Words that are not known and are no flag's value: any flag may be among them.
         self.open = any(not any(a <= at < b for a, b in spans) for at in command.loose)
+        problems = self.arguments.problems
+        # None of the engine's flags: the launcher before it may read them.
+        others = [one for one in problems if one.kind == "unknown-flag" and command.entry in OWN_FLAGS]
         self.refusals = tuple(
             one
-            for one in self.arguments.problems
-            if not self._named_beside(one)
+            for one in problems
+            if one not in others
+            and not self._named_beside(one)
             and not (self.open and one.kind == "missing-required")
-            and not (one.kind == "unknown-flag" and command.entry in OWN_FLAGS)
         )
         self.model: ModelConfig | None = None
         self._overrides: Mapping[str, Any] = {}
-        # A named model or draft was not found.
-        self.model_unsure = False
+        # A named model or draft was not found, or a flag may be a launcher's.
+        self.unsure = False
         self.assumptions = [
             *(f"variant: {branch}" for branch in command.variant),
             *(f"{default} (default in the text)" for default in command.assumed),
             *around.target.assumptions,
         ]
         self.problems = [Problem(one.name, one.message, one.hint) for one in around.target.problems]
-        # Flags that the launcher reads, and whether there are others of which nobody knows.
-        self.launchers: list[str] = []
-        self.unsure = False
-        for one in self.arguments.problems if command.entry in OWN_FLAGS else ():
-            if one.kind == "unknown-flag":
-                self._add_launchers(one)
+        self.launchers: list[str] = []  # flags that the launcher reads
+        for one in others:
+            self._add_launchers(one)
         self.origins: dict[str, str] = dict(around.origins)
         # Where what is said beside the line contradicts it.
         self.remarks: list[Finding] = []
@@ -129,7 +129,7 @@ class Line:
         return tuple(dict.fromkeys(one for one in names if one in flags and one not in self.arguments.given))
 
     def _add_launchers(self, problem: ArgumentProblem) -> None:
-        """Note a flag that is none of the engine's: the launcher before it may read it."""
+        """Note a flag that is none of the engine's: as the launcher's, or as one that nobody knows."""
         flag, entry = problem.token.partition("=")[0], self.command.entry
         if flag.replace("--no-", "--", 1).replace("_", "-") in OWN_FLAGS[entry]:
             self.launchers.append(flag)
@@ -181,7 +181,7 @@ class Line:
         reference = self.options.model or (None if unnamed else self._given(program.model))
         overrides = evaluate(program.overrides, self.facts, self.around.compiled.scope)
         self._overrides = read_overrides(overrides) if is_known(overrides) else {}
-        self.model_unsure |= not is_known(overrides)
+        self.unsure |= not is_known(overrides)
         if self.facts.get(program.model) is None or program.model not in self.arguments.given:
             self.facts[program.model] = UNKNOWN if reference is None else reference
         self.model = self._add_model("target.", reference)
@@ -211,7 +211,7 @@ class Line:
         found = self.around.models.find(reference, self._overrides) if isinstance(reference, str) else None
         model = None if isinstance(found, ModelProblem) else found
         wrong = (found,) if isinstance(found, ModelProblem) else model.odd if model else ()
-        self.model_unsure |= bool(wrong)
+        self.unsure |= bool(wrong)
         self.problems.extend(Problem(one.kind, one.message, one.hint) for one in wrong)
         self.facts.update(self.around.models.facts(self.around.compiled.program, prefix, model))
         if model is not None:

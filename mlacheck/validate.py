@@ -281,8 +281,8 @@ class _Check:
         return " ".join((*env, self.command.engine, *map(quote, self.command.argv)))
 
     def _unsure(self) -> bool:
-        guessed = self.target.extrapolated or self.target.assumed or self.line.model_unsure
-        return guessed or self.line.unsure or bool(self.target.problems) or bool(self.command.loose)
+        guessed = self.target.extrapolated or self.target.assumed or self.line.unsure
+        return guessed or bool(self.target.problems) or bool(self.command.loose)
 
     def _problems(self) -> tuple[Problem, ...]:
         unresolved = [

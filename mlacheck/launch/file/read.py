@@ -199,12 +199,6 @@ def _documents(kind: str, text: str) -> Iterable[Node]:
     return found
 
 
-def _dockerfile(reader: Reader, pieces: Pieces, frame: Frame) -> None:
-    from mlacheck.launch.file.dockerfile import read_dockerfile  # only for these
-
-    read_dockerfile(reader, pieces, frame)
-
-
 def _listed(module: str, name: str) -> Callable[[Reader, Pieces, Frame], None]:
     """Give a reader that is imported when it is needed."""
 
@@ -234,7 +228,7 @@ def _notebook(reader: Reader, pieces: Pieces, frame: Frame) -> None:
 _READERS: Final[dict[str, Callable[[Reader, Pieces, Frame], None]]] = {
     "shell": _shell,
     **dict.fromkeys(_TREES, _tree),
-    "dockerfile": _dockerfile,
+    "dockerfile": _listed("dockerfile", "read_dockerfile"),
     "python": _listed("python", "read_python"),
     "markdown": _listed("markdown", "read_blocks"),
     "make": _listed("make", "read_makefile"),
