@@ -26,18 +26,29 @@ def fanned(fields: Sequence[Field]) -> tuple[list[Field], str]:
         return list(fields), ""
     words = [one.text for one in fields]
     stop = next((index for index, word in enumerate(words) if _INPUTS.fullmatch(word)), len(words))
-    kept = [_opened(one, name) for one in fields[:stop]]
+    place = _place(words[at:stop])
+    kept = [_opened(one, name, place) for one in fields[:stop]]
     placed = any(one.unknown for one in kept) or any(re.match(r"-[IiJ]", word) for word in words[at:stop])
     return kept, "" if placed else name
 
 
-def _opened(field: Field, name: str) -> Field:
-    if not _PLACE.search(field.text):
+def _place(words: Sequence[str]) -> re.Pattern[str]:
+    """Give what stands for an input: `{}`, or what `-I` names."""
+    for at, word in enumerate(words):
+        named = re.fullmatch(r"-[IJ](.*)|--replace=(.+)", word, re.DOTALL)
+        place = named and (named[1] or named[2] or (words[at + 1] if at + 1 < len(words) else ""))
+        if place and place != "{}":
+            return re.compile(re.escape(place))
+    return _PLACE
+
+
+def _opened(field: Field, name: str, place: re.Pattern[str]) -> Field:
+    if field.text.startswith("-I") or not place.search(field.text):
         return field
     whole = Pieces(field.pieces)
     pieces: list[Piece] = []
     at = 0
-    for match in _PLACE.finditer(whole.text):
+    for match in place.finditer(whole.text):
         pieces.extend(whole.cut(at, match.start()))
         pieces.append(Piece(match.group(), whole.offset(match.start()), names=(f"what {name} puts in",)))
         at = match.end()

@@ -39,6 +39,7 @@ _TELLS: Final = lazy(
 # What a JSON value begins with; one that names a model is no command, whatever the model is called.
 _JSON: Final = ('{"', '["', "[{")
 _RUN: Final = (["run"], ["tool", "run"])
+_PODS: Final = frozenset({"kubectl", "oc", "k3s", "microk8s"})
 _OPTION: Final = lazy(r"--?[A-Za-z][A-Za-z-]*=")
 _PACKAGE: Final = lazy(r"(?:\[[\w,-]*\])?@[\w.+-]+$")
 _ENV_VALUES: Final = frozenset({"-u", "--unset", "-C", "--chdir"})
@@ -134,6 +135,11 @@ class _Scan:
                     return None
                 at, program = runs.image_at + 1, True
                 continue
+            if program and name in _PODS and self.words[at + 1 : at + 2] == ["run"] and "--" in self.words:
+                if self._pod(at):
+                    return self.hit
+                at, program = self.words.index("--") + 1, True
+                continue
             if name in ("env", "sudo") and (program or at + 1 < len(self.words)):
                 at, program = self._assignments(at + 1), True
                 continue
@@ -221,6 +227,25 @@ class _Scan:
                         self.hit.gpu_count = gpu_count(self.words[options.gpus])
                 return options
         return None
+
+    def _pod(self, at: int) -> bool:
+        """Read `kubectl run NAME --image=IMAGE -- FLAGS`; tell whether only flags are given."""
+        after = self.words.index("--", at) + 1
+        image = None
+        for index in range(at, after - 1):
+            name, equals, value = self.words[index].partition("=")
+            value = value if equals else self.words[index + 1]
+            if name == "--image" and not self.fields[index].unknown:
+                image = value
+            elif name == "--env" and (match := ASSIGNMENT.match(value)):
+                self.env.put(match.group(1), value[match.end() :], self.fields[index].unknown)
+        self.hit.image = image
+        repository = (image or "").split("@")[0].rsplit(":", 1)[0]
+        module = image_module(repository) if self.words[after : after + 1] else None
+        if module is None or not self.words[after].startswith("--"):
+            return False
+        self.hit.module, self.hit.argv_at = module, after
+        return True
 
     def _contained(self, options: Container) -> bool:
         """Take over the environment of a container, whose entry point may need no word of its own."""

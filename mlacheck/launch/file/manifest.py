@@ -14,7 +14,7 @@ from mlacheck.launch.file.markdown import read_blocks
 from mlacheck.launch.file.node import Mapping, Node, Scalar, Sequence, scalars, walk
 from mlacheck.launch.file.split import split_words
 from mlacheck.launch.piece import Field, Piece, Pieces
-from mlacheck.launch.programs import image_module
+from mlacheck.launch.programs import SCRIPTS, image_module
 from mlacheck.probes.engine import ENGINES
 
 if TYPE_CHECKING:
@@ -103,6 +103,9 @@ class Manifest:
         if isinstance(module, Scalar) and command is None:
             python = (Field((Piece(text),), place=module.start) for text in ("python3", "-m"))
             words = [*python, module.field(), *words]
+        program = node.get("program")
+        if isinstance(program, Scalar) and any(program.text.endswith(one) for one in SCRIPTS):
+            words = [Field((Piece("python3"),), place=program.start), program.field(), *words]
         if not words:
             return set()
         frame = replace(self.frame, around=around)

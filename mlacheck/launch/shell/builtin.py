@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from mlacheck.frozen import replace
 from mlacheck.launch.command import Wrapper
 from mlacheck.launch.finder import ASSIGNMENT
-from mlacheck.launch.piece import Field, Piece
+from mlacheck.launch.piece import Field, Piece, Pieces
 from mlacheck.launch.shell.heredoc import heredoc_body, heredocs_here
 from mlacheck.launch.shell.source import exported_file, source
 from mlacheck.launch.shell.state import POSITIONAL, UNSET
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _ENDS: Final = frozenset({"exit", "return", "break", "continue"})
 _LONGEST_VALUE: Final = 100_000
+_NAMED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _READS: Final = frozenset({"read", "mapfile", "readarray", "getopts"})
 
 
@@ -172,11 +173,13 @@ def run(
             for guard, found in here
             if found
         )
-        for field in fields[1:]:
-            if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", field.text):
-                state.open(field.text)
-                if bodies:
-                    state.write(field.text, bodies)
+        names = [field.text for field in fields[1:] if _NAMED.fullmatch(field.text)]
+        for variable in names:
+            state.open(variable)
+            if bodies:
+                state.write(variable, bodies)
+        if name == "read" and not whole:
+            _read_line(script, node, assignments, fields, names)
         return True
     if name == "printf" and len(fields) > 2 and fields[1].text == "-v":
         state.open(fields[2].text)
@@ -185,6 +188,52 @@ def run(
         source(script, node, fields)
         return True
     return False
+
+
+def _read_line(
+    script: Script,
+    node: Node,
+    assignments: Sequence[tuple[str, Field]],
+    fields: Sequence[Field],
+    names: Sequence[str],
+) -> None:
+    """Follow `read A B <<< TEXT`, also into an array, where the text is settled."""
+    given = next((child for child in node.children if child.type == "herestring_redirect"), None)
+    set_before = "IFS" in script.state.variables and not assignments
+    if given is None or not names or not given.named_children or set_before:
+        return
+    separators = next((value.text for name, value in assignments if name == "IFS"), " \t\n")
+    array = any(re.fullmatch(r"-\w*a", field.text) for field in fields)
+
+    def words(world: World) -> list[Field] | None:
+        expander = script.expander(world)
+        text = Pieces(expander.scalar([given.named_children[-1]]))
+        if not separators or any(piece.names for piece in text.pieces):
+            return None
+        spans = [match.span() for match in re.finditer(rf"[^{re.escape(separators)}]+", text.text)]
+        if not separators.isspace():  # each of others ends a word, also an empty one
+            spans = [match.span() for match in re.finditer(rf"[^{re.escape(separators)}]*", text.text)]
+            spans = [one for at, one in enumerate(spans) if at == 0 or one[0] != spans[at - 1][1]]
+        if not array and len(spans) > len(names):
+            spans[len(names) - 1 :] = [(spans[len(names) - 1][0], len(text.text.rstrip()))]
+        return [Field(tuple(text.cut(*span)), place=text.offset(span[0])) for span in spans]
+
+    found = script.worlds(words)
+    if any(read is None for _, read in found):
+        return
+    for at, variable in enumerate([names[0]] if array else names):
+        script.state.write(
+            variable,
+            tuple(
+                Option(
+                    guard - script.state.guard,
+                    Value(items=tuple(read or ()))
+                    if array
+                    else Value(read[at].pieces if read and at < len(read) else ()),
+                )
+                for guard, read in found
+            ),
+        )
 
 
 def _eval(

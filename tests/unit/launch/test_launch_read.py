@@ -595,3 +595,51 @@ sglang serve m --no
 EOF
 """
     assert argvs(text, "Dockerfile") == ["--model-path m --a", "--model-path m --b"]
+
+
+@pytest.mark.parametrize(
+    ("read_", "found"),
+    [
+        ('IFS="|" read -r m tp x <<< "a/m|2|--y 3 4"', "--model-path a/m --tp 2 --y 3 4"),
+        ('IFS=, read -r m tp x <<< "a/m,2,"', "--model-path a/m --tp 2"),
+        ('read m tp x <<< "  a/m  2   --y  3 "', "--model-path a/m --tp 2 --y 3"),
+        ('L="a/m 2"; read m tp x <<< "$L"', "--model-path a/m --tp 2"),
+        ('read -ra A <<< "a/m 2"; m=${A[0]}; tp=${A[1]}; x=""', "--model-path a/m --tp 2"),
+        ('for l in "a/m:2:--y"; do IFS=: read -r m tp x <<< "$l"; done', "--model-path a/m --tp 2 --y"),
+        ("read m tp x <<< $UNKNOWN", "--model-path ${m} --tp ${tp} ${x}"),
+        ('IFS=:; read m tp x <<< "a/m:2"', "--model-path ${m} --tp ${tp} ${x}"),
+    ],
+)
+def test_a_line_that_is_read_is_split(read_, found):
+    assert argvs(f"{read_}\nsglang serve $m --tp $tp $x\n") == [found]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "xargs -I% sh -c 'sglang serve a/m --port 800%'",
+        "xargs -I % sglang serve a/m --port 800%",
+        "xargs -I{} -n1 sglang serve a/m --port 800{}",
+        "parallel -I@@ sglang serve a/m --port 800@@ ::: 1 2",
+    ],
+)
+def test_what_stands_for_an_input_is_open(command):
+    [found] = read(f"seq 2 | {command}\n").commands
+    assert found.words[-1].text.startswith("800")
+    assert found.words[-1].unknown
+
+
+def test_a_pod_that_is_run_by_hand():
+    text = "kubectl run x --image=vllm/vllm-openai:v0.28.0 --env=A=1 -- --model a/m --tp 2\n"
+    [command] = read(text + "kubectl run y --image=busybox -- sh -c 'sleep 1'\n").commands
+    assert (command.image, dict(command.env), command.argv) == (
+        "vllm/vllm-openai:v0.28.0",
+        {"A": "1"},
+        ("--model", "a/m", "--tp", "2"),
+    )
+    assert argvs("oc run x --image x -- sglang serve a/m --tp 2\n") == ["--model-path a/m --tp 2"]
+
+
+def test_a_program_of_an_editor_is_the_entry_point():
+    text = '{"a": [{"program": "/x/vllm/entrypoints/openai/api_server.py", "args": "--model m --a"}]}'
+    assert argvs(text, "launch.json") == ["--model m --a"]
