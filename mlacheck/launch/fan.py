@@ -45,12 +45,6 @@ def _place(words: Sequence[str]) -> re.Pattern[str]:
 def _opened(field: Field, name: str, place: re.Pattern[str]) -> Field:
     if field.text.startswith("-I") or not place.search(field.text):
         return field
-    whole = Pieces(field.pieces)
-    pieces: list[Piece] = []
-    at = 0
-    for match in place.finditer(whole.text):
-        pieces.extend(whole.cut(at, match.start()))
-        pieces.append(Piece(match.group(), whole.offset(match.start()), names=(f"what {name} puts in",)))
-        at = match.end()
-    pieces.extend(whole.cut(at, len(whole.text)))
+    what = (f"what {name} puts in",)
+    pieces = Pieces(field.pieces).replaced(place, lambda match, at: Piece(match.group(), at, names=what))
     return field._replace(pieces=tuple(pieces), start=-1, end=-1)

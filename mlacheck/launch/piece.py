@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mlacheck.pattern import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 # Stands for an open expansion where the text is read again: a letter that no shell treats specially.
 _OPEN: Final = "\ue000"
@@ -104,6 +104,15 @@ class Pieces:
                 return -1, -1
             at += len(piece.text)
         return (pieces[0].at, at) if pieces else (-1, -1)
+
+    def replaced(self, pattern: re.Pattern[str], make: Callable[[re.Match[str], int], Piece]) -> list[Piece]:
+        """Give the pieces with what is made of each match and its place in the document."""
+        found: list[Piece] = []
+        at = 0
+        for match in pattern.finditer(self.text):
+            found += [*self.cut(at, match.start()), make(match, self.offset(match.start()))]
+            at = match.end()
+        return [*found, *self.cut(at, len(self.text))]
 
     def spelled(self, start: int, end: int) -> str:
         """Give the characters between two offsets, open parts as they were written."""
@@ -209,14 +218,11 @@ def templated(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     """Open the parts that a template engine fills in: `{{ x }}` and `${{ x }}`."""
     if not any("{{" in piece.text for piece in pieces):
         return tuple(pieces)
-    opened: list[Piece] = []
     whole = Pieces(pieces)
-    at = 0
-    for match in _TEMPLATE.finditer(whole.text):
-        opened.extend(whole.cut(at, match.start()))
+
+    def opened(match: re.Match[str], _: int) -> Piece:
         start, end = whole.span(*match.span())
         text = match.group()
-        opened.append(Piece(text, start, exact=end - start == len(text), names=(text,)))
-        at = match.end()
-    opened.extend(whole.cut(at, len(whole.text)))
-    return tuple(opened)
+        return Piece(text, start, exact=end - start == len(text), names=(text,))
+
+    return tuple(whole.replaced(_TEMPLATE, opened))

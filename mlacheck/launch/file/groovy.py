@@ -27,12 +27,9 @@ def read_groovy(reader: Reader, pieces: Pieces, frame: Frame) -> None:
         kind = next(name for name, text in match.groupdict().items() if text is not None)
         cut = pieces.cut(*match.span(kind))
         if kind in ("double", "two"):  # what stands in double quotes is put in before the shell sees it
-            whole, cut, at = Pieces(cut), [], 0
-            for hole in _PUT_IN.finditer(whole.text):
-                place = whole.offset(hole.start())
-                name = hole[1] or hole[2]
-                cut += [*whole.cut(at, hole.start()), Piece(hole.group(), place, names=(name,), splits=True)]
-                at = hole.end()
-            cut += whole.cut(at, len(whole.text))
+            cut = Pieces(cut).replaced(
+                _PUT_IN,
+                lambda hole, place: Piece(hole.group(), place, names=(hole[1] or hole[2],), splits=True),
+            )
         if reader.mentions("".join(piece.text for piece in cut)):
             reader.script(cut, frame)

@@ -54,12 +54,10 @@ def _replaced(
     whole = Pieces(pieces)
     if "$" not in whole.text:
         return tuple(whole.pieces)
-    found: list[Piece] = []
-    at = 0
-    for match in pattern.finditer(whole.text):
-        found.extend(whole.cut(at, match.start()))
-        cut = whole.cut(*match.span())
+
+    def put_in(match: re.Match[str], _: int) -> Piece:
         start, _ = whole.span(*match.span())
-        found.append(value(match, Piece(match.group(), start if start >= 0 else cut[0].at, exact=start >= 0)))
-        at = match.end()
-    return (*found, *whole.cut(at, len(whole.text)))
+        at = start if start >= 0 else whole.cut(*match.span())[0].at
+        return value(match, Piece(match.group(), at, exact=start >= 0))
+
+    return tuple(whole.replaced(pattern, put_in))

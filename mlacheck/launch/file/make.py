@@ -24,6 +24,7 @@ _TARGET: Final = re.compile(r"([^\s:=#][^:=#]*?)[ \t]*::?(?!=)[ \t]*")
 _EXPORT: Final = re.compile(r"export(?:[ \t]+([\w \t.-]+))?[ \t]*$")
 _CLOSING: Final = {"(": ")", "{": "}"}
 _NAME: Final = re.compile(r"[A-Za-z_][\w.-]*")
+_CONTINUED: Final = re.compile(r"[ \t]*\\\n[ \t]*")
 _COMMENT: Final = re.compile(r"[ \t]*(?<!\\)#.*", re.DOTALL)
 _DEEPEST: Final = 8
 _LONGEST: Final = 100_000
@@ -129,12 +130,7 @@ def read_makefile(reader: Reader, pieces: Pieces, frame: Frame) -> None:
 
 def _joined(pieces: Pieces, start: int, end: int) -> list[Piece]:
     """Give a value whose lines are joined by a blank, as make joins them."""
-    found: list[Piece] = []
-    at = start
-    for match in re.finditer(r"[ \t]*\\\n[ \t]*", pieces.text[start:end]):
-        found.extend([*pieces.cut(at, start + match.start()), Piece(" ")])
-        at = start + match.end()
-    return [*found, *pieces.cut(at, end)]
+    return Pieces(pieces.cut(start, end)).replaced(_CONTINUED, lambda *_: Piece(" "))
 
 
 def _recipe(reader: Reader, line: Sequence[Piece], variables: _Variables, target: str, frame: Frame) -> None:

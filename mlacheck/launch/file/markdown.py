@@ -9,8 +9,6 @@ from mlacheck.frozen import replace
 from mlacheck.launch.piece import Piece, Pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from mlacheck.launch.frame import Frame
     from mlacheck.launch.reader import Reader
 
@@ -85,17 +83,8 @@ def shown(pieces: Pieces, block: Block) -> list[Piece]:
     for match in re.finditer(rf"^(?:[ \t]{{{indent}}})?(?:{quote})?(?:{prompt})?", text, re.MULTILINE):
         found.extend(pieces.cut(at, block.start + match.start()))
         at = block.start + match.end()
-    return list(_placed([*found, *pieces.cut(at, block.end)]))
-
-
-def _placed(pieces: Iterable[Piece]) -> Iterable[Piece]:
-    whole = Pieces(pieces)
-    at = 0
-    for match in _PLACE.finditer(whole.text):
-        yield from whole.cut(at, match.start())
-        yield Piece(match.group(), whole.offset(match.start()), names=(match.group(),))
-        at = match.end()
-    yield from whole.cut(at, len(whole.text))
+    whole = Pieces([*found, *pieces.cut(at, block.end)])
+    return whole.replaced(_PLACE, lambda match, place: Piece(match.group(), place, names=(match.group(),)))
 
 
 def read_blocks(reader: Reader, pieces: Pieces, frame: Frame) -> None:

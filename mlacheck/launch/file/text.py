@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LONGEST_LINE: Final = 20_000
 # Of PowerShell and batch files: the sign that continues a line, what calls a program, and a variable.
 _CONTINUED: Final = re.compile(r"[`^](?=[ \t]*(?:\n|\Z))")
-_CALLED: Final = re.compile(r"(?<![^\n])[ \t]*(?:[&@][ \t]*|(?:call|wsl)[ \t]+)+", re.IGNORECASE)
+_CALLED: Final = re.compile(r"^[ \t]*(?:[&@][ \t]*|(?:call|wsl)[ \t]+)+", re.IGNORECASE | re.MULTILINE)
 _PERCENT: Final = re.compile(r"[%!]([A-Za-z_]\w*)[%!]")
 
 
@@ -38,16 +38,9 @@ def read_text(reader: Reader, pieces: Pieces, frame: Frame) -> None:
 
 def read_windows(reader: Reader, pieces: Pieces, frame: Frame) -> None:
     """Read the lines of PowerShell and batch files, which are continued by signs of their own."""
-    found: list[Piece] = []
     text = Pieces([piece._replace(text=_CONTINUED.sub("\\\\", piece.text)) for piece in pieces.pieces])
-    at = 0
-    for match in _CALLED.finditer(text.text):
-        found += [*text.cut(at, match.start()), Piece(" " * len(match.group()))]
-        at = match.end()
-    text = Pieces([*found, *text.cut(at, len(text.text))])
-    found, at = [], 0
-    for match in _PERCENT.finditer(text.text):
-        place = text.offset(match.start())
-        found += [*text.cut(at, match.start()), Piece(match.group(), place, names=(match[1],), splits=True)]
-        at = match.end()
-    read_text(reader, Pieces([*found, *text.cut(at, len(text.text))]), frame)
+    text = Pieces(text.replaced(_CALLED, lambda match, _: Piece(" " * len(match.group()))))
+    opened = text.replaced(
+        _PERCENT, lambda match, place: Piece(match.group(), place, names=(match[1],), splits=True)
+    )
+    read_text(reader, Pieces(opened), frame)

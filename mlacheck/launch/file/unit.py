@@ -159,19 +159,14 @@ def _put_in(word: Field, env: Environment) -> Field:
     if "$" not in word.text and "%" not in word.text:
         return word
     whole = Pieces(word.pieces)
-    found: list[Piece] = []
-    at = 0
-    for match in _REFERENCE.finditer(whole.text):
-        found.extend(whole.cut(at, match.start()))
-        at = match.end()
+
+    def value(match: re.Match[str], place: int) -> Piece:
         name = match[1] or match[3] or match[4]
-        place = whole.offset(match.start())
         if match.group() in ("%%", "$$"):
-            found.append(Piece(match.group()[0], place))
-        elif name is not None and name in env.values:
-            found.append(Piece(env.values[name], place, via=(name,)))
-        else:
-            splits = match[4] is not None and match.group() == whole.text
-            found.append(Piece(match.group(), place, names=(name or match.group(),), splits=splits))
-    found.extend(whole.cut(at, len(whole.text)))
-    return word._replace(pieces=tuple(found), start=-1, end=-1)
+            return Piece(match.group()[0], place)
+        if name is not None and name in env.values:
+            return Piece(env.values[name], place, via=(name,))
+        splits = match[4] is not None and match.group() == whole.text
+        return Piece(match.group(), place, names=(name or match.group(),), splits=splits)
+
+    return word._replace(pieces=tuple(whole.replaced(_REFERENCE, value)), start=-1, end=-1)

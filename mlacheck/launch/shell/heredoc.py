@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _SUBMITS: Final = frozenset({"sbatch", "qsub", "bsub"})
 _WRITES: Final = frozenset({"cat", "tee", "sudo", "dd"})
+_WRITTEN_END: Final = re.compile(r"\\n")
 _TARGET: Final = re.compile(r"\d?>>?\|?\s*[\"']?([^\s\"'&>|]+)")
 
 
@@ -65,13 +66,7 @@ def _tee(texts: Sequence[str]) -> str:
 
 def _broken(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     """Make line ends of those that are written as letters for `printf` and `echo -e`."""
-    whole = Pieces(pieces)
-    found: list[Piece] = []
-    at = 0
-    for match in re.finditer(r"\\n", whole.text):
-        found.extend([*whole.cut(at, match.start()), Piece("\n")])
-        at = match.end()
-    return (*found, *whole.cut(at, len(whole.text)))
+    return tuple(Pieces(pieces).replaced(_WRITTEN_END, lambda *_: Piece("\n")))
 
 
 def spelled(pieces: Sequence[Piece]) -> str:
