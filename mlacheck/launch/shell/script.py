@@ -50,6 +50,7 @@ class Script:
         self.current = syntax.root  # the statement that is followed
         self.flags: Line | None = None
         self.flags_span = (0, 0)
+        self.begins: dict[int, int] = {}  # of commands before which the grammar counts other lines
 
     def run(self) -> None:
         """Follow all statements."""
@@ -314,7 +315,7 @@ class Script:
         return self.reader.lines.place(self.syntax.pieces.offset(self.syntax.span(node)[0]))[0]
 
     def _begin(self, node: Node) -> int:
-        return self.syntax.span(node)[0]
+        return self.begins.get(node.id, self.syntax.span(node)[0])
 
     def _stop(self, node: Node) -> int:
         parent = node.parent

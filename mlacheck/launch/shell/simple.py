@@ -76,6 +76,13 @@ def command(script: Script, node: Node, redirects: Sequence[Node], suffix: tuple
     words.sort(key=lambda child: child.start_byte)
     if not words:
         return [(script.state.guard, True)]
+    ended = _ended(script, assigned, words[0])
+    for one in assigned[:ended]:
+        builtin.assign(script, one)
+        script.keep(one, always=True)
+    if ended:
+        assigned = assigned[ended:]
+        script.begins[node.id] = script.syntax.span((*assigned, words[0])[0])[0]
 
     def expand(world: World) -> tuple[list[tuple[str, Field]], list[Field]]:
         expander = script.expander(world)
@@ -100,6 +107,18 @@ def command(script: Script, node: Node, redirects: Sequence[Node], suffix: tuple
         branches.append((guard, follow))
     script.state.branch(branches)
     return statuses or [(script.state.guard, True)]
+
+
+def _ended(script: Script, assigned: Sequence[Node], word: Node) -> int:
+    """Count the assignments whose line ends before the command: the grammar takes them for its own."""
+    for at in range(len(assigned), 0, -1):
+        following = assigned[at] if at < len(assigned) else word
+        between = script.syntax.text[
+            script.syntax.span(assigned[at - 1])[1] : script.syntax.span(following)[0]
+        ]
+        if "\n" in between.replace("\\\n", ""):
+            return at
+    return 0
 
 
 def simple(

@@ -643,3 +643,15 @@ def test_a_pod_that_is_run_by_hand():
 def test_a_program_of_an_editor_is_the_entry_point():
     text = '{"a": [{"program": "/x/vllm/entrypoints/openai/api_server.py", "args": "--model m --a"}]}'
     assert argvs(text, "launch.json") == ["--model m --a"]
+
+
+@pytest.mark.parametrize(
+    "sets", ["a=2 x=1", "a=2 x=", "x= a=2", "x=\na=2 y=$(date)", 'a=2 x="" # c', "a=2 x=1;"]
+)
+def test_assignments_on_a_line_of_their_own_are_no_part_of_the_next_command(sets):
+    text = f"{sets}\nA=1 sglang serve m --tp $a\n"
+    [command] = read(text).commands
+    assert (command.argv[-1], dict(command.env)) == ("2", {"A": "1"})
+    assert text[command.start : command.end] == "A=1 sglang serve m --tp $a"
+    [command] = read("a=2 x=1 \\\n  sglang serve m --tp 1\n").commands
+    assert dict(command.env) == {"a": "2", "x": "1"}
