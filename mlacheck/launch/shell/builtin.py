@@ -210,10 +210,10 @@ def _read_line(
         text = Pieces(expander.scalar([given.named_children[-1]]))
         if not separators or any(piece.names for piece in text.pieces):
             return None
-        spans = [match.span() for match in re.finditer(rf"[^{re.escape(separators)}]+", text.text)]
-        if not separators.isspace():  # each of others ends a word, also an empty one
-            spans = [match.span() for match in re.finditer(rf"[^{re.escape(separators)}]*", text.text)]
-            spans = [one for at, one in enumerate(spans) if at == 0 or one[0] != spans[at - 1][1]]
+        several = "+" if separators.isspace() else "*"  # each of others ends a word, also an empty one
+        pattern = rf"[^{re.escape(separators)}]{several}"
+        spans = [match.span() for match in re.finditer(pattern, text.text)]
+        spans = [one for at, one in enumerate(spans) if at == 0 or one[0] != spans[at - 1][1]]
         if not array and len(spans) > len(names):
             spans[len(names) - 1 :] = [(spans[len(names) - 1][0], len(text.text.rstrip()))]
         return [Field(tuple(text.cut(*span)), place=text.offset(span[0])) for span in spans]
