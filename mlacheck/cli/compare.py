@@ -10,7 +10,7 @@ import click
 
 from mlacheck.cli import exit as codes
 from mlacheck.cli.configure import config_options
-from mlacheck.cli.options import format_option, launch_options, target_options
+from mlacheck.cli.options import format_option, launch_options, names_engine, target_options
 from mlacheck.cli.targets import make_session, read_launch, refuse_target
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def command(old: str, new: str, text: str | None, words: Sequence[str], format_:
     from mlacheck.report.layout import width_of  # same
 
     result = read_launch(text, words, given)
-    if all(one.entry == "flags" for one in result.commands):
+    if not names_engine() and all(one.entry == "flags" for one in result.commands):
         # Bare flags do not say whose they are; versions that only one engine has do.
         have = [one for one in ENGINES if {old, new} <= set(recorded_versions(one))]
         if len(have) == 1 and have[0] != given["engine"]:

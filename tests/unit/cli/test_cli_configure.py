@@ -108,6 +108,11 @@ VLLM = "vllm serve deepseek-ai/DeepSeek-V3 -tp 8"
         (["--engine-version", "sglang=0.5.23"], ["validate", "--args", VLLM], "sglang=0.5.23 is not used"),
         (["--engine", "sglang"], ["decode-check", "--args", VLLM], "what is started here is vllm"),
         (["--engine", "sglang"], ["compare", "0.28.0", "0.33.0", "--args", VLLM], "is vllm"),
+        (
+            ["--engine", "sglang"],
+            ["compare", "0.28.0", "0.33.0", "--args", "-tp 8"],
+            "0.28.0 is not recorded",
+        ),
         (["--engine", "vllm"], ["validate", "--cases", "-"], "--engine and --cases do not go together"),
         (
             ["--engine", "vllm", "--engine-version", "sglang=0.5.23"],
