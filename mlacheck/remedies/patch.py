@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 # Words that need no quotes anywhere.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:=,@%+~^-]+")
 _BETWEEN: Final = re.compile(r"(?:[\s,]|(?:\\{1,2}|[`^])\r?\n)*")
+# Between the words of a list, which a Dockerfile continues as a shell does.
+_GAP: Final = r"(?:\s|\\\r?\n)*"
 # Before a word of shell text: blanks and continued line ends; after it: the line ends, continued or for good.
 # The backslash is written twice where the text stands in a string of Python or TOML; Windows has other signs.
 _LEAD: Final = re.compile(r"(?:[ \t]|(?:\\{1,2}|[`^])\r?\n)*$")
@@ -166,10 +168,10 @@ class _Patch:
         return Change(begin, end, "")
 
     def _remove_from_flow(self, start: int, end: int) -> Change:
-        before = re.search(r",\s*$", self.text[:start])
+        before = re.search(rf",{_GAP}$", self.text[:start])
         if before:
             return Change(before.start(), end, "")
-        after = re.match(r"\s*,\s*", self.text[end:])
+        after = re.match(rf"{_GAP},{_GAP}", self.text[end:])
         return Change(start, end + (after.end() if after else 0), "")
 
     def _append(self, kept: Sequence[Word], texts: Sequence[str]) -> Change:
@@ -183,7 +185,7 @@ class _Patch:
         if last.style == "shell":
             return Change(last.end, last.end, "".join(f" {one}" for one in spelled))
         if last.style == "flow":
-            gap = re.search(r",(\s*)$", self.text[: last.start])
+            gap = re.search(rf",({_GAP})$", self.text[: last.start])
             blank = gap.group(1) if gap else " "
             return Change(last.end, last.end, "".join(f",{blank}{one}" for one in spelled))
         lead = self.text[self._line_start(last) : last.start]

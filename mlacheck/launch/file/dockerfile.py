@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from mlacheck.frozen import replace
 from mlacheck.launch.file.interpolate import compose
 from mlacheck.launch.file.json_ import value
-from mlacheck.launch.file.node import Scalar, Sequence, TreeError
+from mlacheck.launch.file.node import Scalar, Sequence, TreeError, placed
 from mlacheck.launch.file.split import split_words
 from mlacheck.launch.finder import Environment
 from mlacheck.launch.frame import Frame, Surroundings
@@ -61,7 +61,7 @@ def read_dockerfile(reader: Reader, pieces: Pieces, frame: Frame) -> None:
         elif name == "ENV":
             _environment(stage, body, known)
         elif name in ("ENTRYPOINT", "CMD"):
-            given = _command(body, stage, known)
+            given = _command(body)
             if name == "ENTRYPOINT":
                 stage.entrypoint = given
                 if stage.inherits:  # an entry point takes the command of its base image away
@@ -138,24 +138,16 @@ def _environment(stage: _Stage, body: Pieces, known: dict[str, str]) -> None:
         stage.env.put(name, told, word.unknown)
 
 
-def _command(body: Pieces, stage: _Stage, known: dict[str, str]) -> tuple[str, list[Field], Pieces]:
+def _command(body: Pieces) -> tuple[str, list[Field], Pieces]:
     """Read CMD or ENTRYPOINT: a JSON list, else text for a shell."""
-    del stage, known
     if body.text.lstrip().startswith("["):
         try:
             node, _ = value(body.text)
         except TreeError:
             node = None
         if isinstance(node, Sequence) and all(isinstance(item, Scalar) for item in node.items):
-            fields = []
-            for item in node.items:
-                if isinstance(item, Scalar):
-                    start, end = body.span(item.start, item.end)
-                    inner = body.cut(item.start + 1, item.end - 1)
-                    same = "".join(piece.text for piece in inner) == item.text
-                    cut = tuple(inner) if same else (Piece(item.text, body.offset(item.start)),)
-                    fields.append(Field(cut, start, end, body.offset(item.start), "", (), "flow"))
-            return "exec", fields, body
+            placed(node, body)
+            return "exec", [item.field() for item in node.items if isinstance(item, Scalar)], body
     return "shell", [], body
 
 

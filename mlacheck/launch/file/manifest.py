@@ -30,6 +30,12 @@ _SELECTORS: Final = re.compile(
 _SCRIPTS: Final = frozenset(
     {"command", "args", "cmd", "script", "run", "entrypoint", "start", "exec", "shell", "launch"}
 )
+# Keys of what people read: a command in it is an example.
+_PROSE: Final = re.compile(
+    r"(?:.*[-_.])?(?:about|changelog|comments?|desc|description|docs?|help|messages?|notes?|readme|summary|title"
+    r"|tooltip|usage)",
+    re.IGNORECASE,
+)
 _DOCUMENT: Final = re.compile(
     r"\A(?:#[^\n]*\n|---\n)*(?:apiVersion|kind|- op|- path|- target):[ \t]", re.MULTILINE
 )
@@ -178,6 +184,8 @@ class Manifest:
             read_blocks(self.reader, Pieces(node.pieces), frame)
             return
         name = path[-1] if path else ""
+        if _PROSE.fullmatch(name):
+            return
         script = name.lower() in _SCRIPTS or name.endswith((".sh", ".bash")) or text.startswith("#!")
         pieces = self.given.put_in(node)
         self.reader.script(pieces, frame if script else replace(frame, guess=True))

@@ -400,3 +400,24 @@ def test_only_the_words_of_a_flag_go(tmp_path, name, text, after):
     path.write_text(text)
     fix(path, "--write", "--gpu", "h200", "--engine-version", "0.5.22")
     assert path.read_text() == after
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ('CMD ["sglang", "serve", "a/m", \\\n     "--bogus"]\n', 'CMD ["sglang", "serve", "a/m"]\n'),
+        (
+            'CMD ["sglang", \\\n "serve", "a/m", \\\n "--bogus", \\\n "--port", "1"]\n',
+            'CMD ["sglang", \\\n "serve", "a/m", \\\n "--port", "1"]\n',
+        ),
+        (
+            'ENTRYPOINT ["sh", "-c", "exec sglang serve a/m --bogus \\"$@\\"", "--"]\n',
+            'ENTRYPOINT ["sh", "-c", "exec sglang serve a/m \\"$@\\"", "--"]\n',
+        ),
+    ],
+)
+def test_the_lists_of_a_dockerfile_stay_lists(tmp_path, text, after):
+    path = tmp_path / "Dockerfile"
+    path.write_text(f"FROM x\n{text}")
+    fix(path, "--write", "--gpu", "h200", "--engine-version", "0.5.22")
+    assert path.read_text() == f"FROM x\n{after}"

@@ -655,3 +655,10 @@ def test_assignments_on_a_line_of_their_own_are_no_part_of_the_next_command(sets
     assert text[command.start : command.end] == "A=1 sglang serve m --tp $a"
     [command] = read("a=2 x=1 \\\n  sglang serve m --tp 1\n").commands
     assert dict(command.env) == {"a": "2", "x": "1"}
+
+
+@pytest.mark.parametrize("key", ["description", "long_description", "Notes", "help", "meta.usage"])
+def test_a_command_in_what_people_read_is_an_example(key):
+    assert argvs(f"{key}: sglang serve a/m --tp 2\nrun: sglang serve a/n\n", "x.yaml") == ["--model-path a/n"]
+    text = f"{key}: |\n  Start it:\n  ```\n  sglang serve a/m --tp 2\n  ```\n"
+    assert argvs(text, "x.yaml") == ["--model-path a/m --tp 2"]
