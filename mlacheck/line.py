@@ -245,3 +245,8 @@ def fitted(command: LaunchCommand, version: str) -> LaunchCommand:
 def world_fact(worlds: tuple[Mapping[str, object], ...]) -> str:
     """Name the fact whose absence the worlds stand in for."""
     return next(iter(worlds[0]))
+
+
+def gpus(worlds: Iterable[Evaluation]) -> str:
+    """Name the GPUs that worlds stand for."""
+    return ", ".join(f"SM{one.facts[world_fact(one.compiled.program.worlds)]}" for one in worlds)

@@ -23,12 +23,12 @@ from mlacheck.finding import (
 )
 from mlacheck.frozen import replace
 from mlacheck.launch.quoting import quote
-from mlacheck.line import Line, Options, world_fact
+from mlacheck.line import Line, Options, gpus, world_fact
 from mlacheck.refusal import refusal_findings
 from mlacheck.ruleset.machine import show
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from mlacheck.engines import ArgumentProblem
     from mlacheck.evaluation import Outcome
@@ -157,7 +157,8 @@ class _Check:
                 id_, step = one.id_of(hit), one.evaluation.step(hit)
                 level = step.level or "info"
                 if id_ not in everywhere and level != "info" and id_ not in undecided:
-                    title = f"{step.title} ({_places(each for each in results if each.fires(id_))})"
+                    where = gpus(each.evaluation for each in results if each.fires(id_))
+                    title = f"{step.title} (on {where})"
                     undecided[id_] = Undecided(id_, title, level, (name,), step.slug, step.phase)
             for waiting in one.waiting():
                 undecided.setdefault(waiting.rule, waiting)
@@ -172,15 +173,15 @@ class _Check:
 
     def _nowhere(self, errors: Sequence[tuple[_World, Hit]]) -> Finding:
         """Say that every world has an error, not all the same: no rule's own finding shows it."""
-        stopped: dict[str, list[_World]] = {}
+        stopped: dict[str, list[Evaluation]] = {}
         because, phases = [], []
         for world, hit in errors:
             id_, step = world.id_of(hit), world.evaluation.step(hit)
             if id_ not in stopped:
                 because.append(f"{id_} {step.slug}: {hit.message}")
-            stopped.setdefault(id_, []).append(world)
+            stopped.setdefault(id_, []).append(world.evaluation)
             phases.append(step.phase)
-        rules = ", ".join(f"{id_} {_places(where)}" for id_, where in stopped.items())
+        rules = ", ".join(f"{id_} on {gpus(where)}" for id_, where in stopped.items())
         finding = NO_GPU.finding(
             f"no GPU runs this line, and what stops it depends on which one it is: {rules}",
             because=tuple(because),
@@ -313,12 +314,6 @@ class _World:
         step = self.evaluation.step(hit)
         return step.id or step.slug
 
-    @property
-    def gpu(self) -> str:
-        """Name the GPU."""
-        evaluation = self.evaluation
-        return f"SM{show(evaluation.facts[world_fact(evaluation.compiled.program.worlds)])}"
-
     def error(self) -> Hit | None:
         """Give the error that this world meets first."""
         errors = [hit for hit in self.hits if self.evaluation.step(hit).level == "error"]
@@ -341,8 +336,3 @@ class _World:
 
     def origin(self, name: str, line: Line, outcome: Outcome | None = None) -> str:
         return self.evaluation.origin(name, outcome or self.outcome, line.origins)
-
-
-def _places(worlds: Iterable[_World]) -> str:
-    """Name the GPUs that some worlds stand for."""
-    return f"on {', '.join(one.gpu for one in worlds)}"

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import frozen, replace
-from mlacheck.line import Line
+from mlacheck.line import Line, gpus
 from mlacheck.remedies.candidates import Candidates
 from mlacheck.remedies.cost import Costs
 from mlacheck.remedies.preference import preferences
@@ -134,7 +134,7 @@ class Advice:
         text, edited = write_edit(line.command, line.arguments, line.around.grammar, edits)
         beside = {name for name in line.options.env or {} if f"env.{name}" in edits}
         env = {name: value for name, value in (line.options.env or {}).items() if name not in beside}
-        env |= {name: str(edits[f"env.{name}"]) for name in beside if edits[f"env.{name}"] != "unset"}
+        env |= {name: str(edits[f"env.{name}"]) for name in beside if edits[f"env.{name}"] != UNSET}
         again = Line(line.around, edited.command, replace(line.options, env=env))
         if again.refusals:
             return None
@@ -144,8 +144,8 @@ class Advice:
         world = worlds[good[0]]
         cost = Costs(self.preferences, world.outcome()).words(world.outcome(edits))
         if len(good) < len(worlds):
-            named = [next(iter(line.around.compiled.program.worlds[number].values())) for number in good]
-            cost = "; ".join(filter(None, (f"passes on SM{', SM'.join(map(str, named))} only", cost)))
+            some = f"passes on {gpus(worlds[number] for number in good)} only"
+            cost = "; ".join(filter(None, (some, cost)))
         told = "; ".join(filter(None, (repair.text if repair else "", text)))
         made = frozenset(
             {f"{name}={value}" for name, value in edits.items()}
