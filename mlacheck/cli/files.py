@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mlacheck.cli.options import default_engine
 from mlacheck.cli.silence import apply_comments
 from mlacheck.cli.targets import note_unused, refuse_target
 from mlacheck.files import read, reports_of
@@ -39,8 +40,9 @@ def check(
     stdin = sys.stdin.buffer.read() if "-" in named else None
     reports: list[Report] = []
     started: set[str] = set()
+    engine = default_engine(given)
     for path in files(named):
-        result = read(path, stdin if path == "-" else None, given["engine"], session.env_of(path))
+        result = read(path, stdin if path == "-" else None, engine, session.env_of(path))
         for command in result.commands:
             refuse_target(session, command)
             started.add(command.engine)

@@ -14,7 +14,7 @@ import click
 
 from mlacheck.cli import exit as codes
 from mlacheck.cli.configure import config_options
-from mlacheck.cli.options import FilesOrCommand, target_options, words_after_dashes
+from mlacheck.cli.options import FilesOrCommand, default_engine, target_options, words_after_dashes
 from mlacheck.cli.targets import make_session, note_unused, read_launch, refuse_target
 
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ def command(
     started: set[str] = set()
     try:
         found = [
-            _file(file, session, given["engine"], started, only_show=only_show) for file in found_in(files)
+            _file(file, session, default_engine(given), started, only_show=only_show)
+            for file in found_in(files)
         ]
     except RuleError as error:
         raise codes.InputError(str(error)) from error

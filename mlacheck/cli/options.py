@@ -47,6 +47,13 @@ def names_engine() -> bool:
     return context is not None and context.get_parameter_source("engine") is ParameterSource.COMMANDLINE
 
 
+def default_engine(given: dict[str, Any]) -> str:
+    """Say whose flags stand alone: the named engine's, or that of which alone a version is named."""
+    named = [engine for engine, _ in given["engine_version"]]
+    only = named[0] if len(named) == 1 and not names_engine() else None
+    return only or str(given["engine"])
+
+
 def add_options(function: F, *options: Callable[[F], F]) -> F:
     """Add several options, in the order in which help is to list them."""
     for option in reversed(options):

@@ -9,7 +9,7 @@ import click
 
 from mlacheck.cli import exit as codes
 from mlacheck.cli.configure import load_settings
-from mlacheck.cli.options import names_engine, parse_env
+from mlacheck.cli.options import default_engine, names_engine, parse_env
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -77,9 +77,9 @@ def read_launch(text: str | None, words: Sequence[str], given: dict[str, Any]) -
     from mlacheck.launch.file.config import with_configs  # same
 
     if text is None:
-        result = parse_argv(list(words), default_engine=given["engine"])
+        result = parse_argv(list(words), default_engine=default_engine(given))
     else:
-        result = parse_text(text, default_engine=given["engine"], env=parse_env(given["env"]))
+        result = parse_text(text, default_engine=default_engine(given), env=parse_env(given["env"]))
     unused = unused_engine(given, {one.engine for one in result.commands})
     if unused:
         raise click.UsageError(f"{unused}; leave it out, or name that engine")

@@ -149,6 +149,14 @@ def test_one_of_two_versions_is_enough_for_a_line_and_a_named_engine_takes_the_v
     assert "sglang 0.5.23 ·" in done.stdout
 
 
+@pytest.mark.parametrize("command", ["validate", "fix"])
+def test_flags_that_stand_alone_are_the_engines_whose_version_is_named(command):
+    words = ["--engine-version", "vllm=0.33.0", "--args", "--model Qwen/Qwen3-8B -tp 2"]
+    done = CliRunner().invoke(cli, [command, "--no-config", "--gpu", "h200", *words])
+    assert done.exit_code == 0, done.output
+    assert "sglang" not in done.output
+
+
 def test_without_a_profile_the_rest_of_the_file_counts(run):
     origins = target(run())
     assert origins["engine_version"] == "0.5.18 (config)"
