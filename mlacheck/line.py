@@ -10,7 +10,8 @@ from mlacheck.evaluation import Evaluation
 from mlacheck.facts import UNKNOWN, is_known, the_same
 from mlacheck.finding import Location, Problem, Remedy
 from mlacheck.frozen import frozen, replace
-from mlacheck.launch.programs import OWN_FLAGS
+from mlacheck.launch.command import Word
+from mlacheck.launch.programs import MODEL_ANYWHERE, OWN_FLAGS, POSITIONAL_MODEL
 from mlacheck.probes.config import read_overrides
 from mlacheck.probes.model import ModelProblem
 from mlacheck.probes.version import parse_version
@@ -54,7 +55,7 @@ class Line:
     """The arguments and facts of one command."""
 
     def __init__(self, around: Surroundings, command: LaunchCommand, options: Options) -> None:
-        command = fitted(command, around.compiled.program.version)
+        command = fitted(command, around.compiled.program.version, around.grammar)
         self.around, self.command, self.options = around, command, options
         self.arguments: Arguments = around.grammar.parse(command.argv, command.unknown)
         spans = [span for given in self.arguments.given.values() for span in given.spans]
@@ -227,8 +228,9 @@ class Line:
         return value if is_known(value) else None
 
 
-def fitted(command: LaunchCommand, version: str) -> LaunchCommand:
-    """Settle the words that stand for some versions of the engine only."""
+def fitted(command: LaunchCommand, version: str, grammar: Grammar) -> LaunchCommand:
+    """Settle the words that stand for some versions of the engine only, and which one names the model."""
+    command = _with_model(command, grammar)
     if not any(word.since for word in command.words):
         return command
     now = parse_version(version)
@@ -240,6 +242,25 @@ def fitted(command: LaunchCommand, version: str) -> LaunchCommand:
         elif now >= first:
             words.append(replace(word, unknown=(), splits=False, since=""))
     return replace(command, words=tuple(words))
+
+
+def _with_model(command: LaunchCommand, grammar: Grammar) -> LaunchCommand:
+    """Take the word that belongs to no flag for the model, where the launcher does."""
+    never = MODEL_ANYWHERE.get(command.entry)
+    names = {word.text.partition("=")[0].replace("_", "-") for word in command.words}
+    if never is None or never & names or not command.words:
+        return command
+    stray = (
+        one.index
+        for one in grammar.parse(command.argv, command.unknown).problems
+        if one.kind == "unexpected-argument" and one.index is not None
+    )
+    at = next((at for at in stray if not command.words[at].text.startswith("-")), None)
+    if at is None:
+        return command
+    word = command.words[at]
+    flag = Word(POSITIONAL_MODEL[command.entry], word.line, word.column, implied=True)
+    return replace(command, words=(*command.words[:at], flag, *command.words[at:]))
 
 
 def world_fact(worlds: tuple[Mapping[str, object], ...]) -> str:

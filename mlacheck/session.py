@@ -73,7 +73,8 @@ class Session:
 
     def fitted(self, command: LaunchCommand) -> LaunchCommand:
         """Give the command as the engine's version reads it."""
-        return fitted(command, self.checker(command).compiled.program.version)
+        checker = self.checker(command)
+        return fitted(command, checker.compiled.program.version, checker.grammar)
 
     def evaluations(self, command: LaunchCommand) -> tuple[Evaluation, ...]:
         """Give the rules' run over one command, once for each GPU that it may be for."""

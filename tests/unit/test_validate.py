@@ -431,3 +431,22 @@ def test_flags_of_a_launcher_are_not_the_engines(launcher, version):
     assert "did you mean --served-model-name?" in problem.hint
     assert problem.location.column == line.index("lmcache") + 9
     assert check(f"{line} --kv-cache-dtype fp99", version=version).verdict == "error"
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict", "id_"),
+    [
+        ("--tensor-parallel-size 2 Qwen/Qwen3-8B", "ok", None),
+        ("--enforce-eager Qwen/Qwen3-8B --tensor-parallel-size 2", "ok", None),
+        ("--uvicorn-log-level=info Qwen/Qwen3-8B", "ok", None),
+        ("Qwen/Qwen3-8B --port 1", "ok", None),
+        ("--enforce-eager Qwen/Qwen3-8B other", "error", "MLA007"),
+        ("Qwen/Qwen3-8B --port 1 other", "error", "MLA007"),
+        # Refused by the engine, which wants the model first then.
+        ("--enforce-eager Qwen/Qwen3-8B --served-model-name x", "error", "MLA007"),
+    ],
+)
+def test_vllm_takes_the_model_behind_flags(words, verdict, id_):
+    report = check(f"vllm serve {words}", version="0.33.0")
+    assert (report.verdict, [one.id for one in report.findings][:1]) == (verdict, [id_] if id_ else [])
+    assert id_ or report.target["model"] == "Qwen/Qwen3-8B"
