@@ -55,7 +55,7 @@ class Line:
     """The arguments and facts of one command."""
 
     def __init__(self, around: Surroundings, command: LaunchCommand, options: Options) -> None:
-        command = fitted(command, around.compiled.program.version, around.grammar)
+        command = fitted(command, around.grammar)
         self.around, self.command, self.options = around, command, options
         self.arguments: Arguments = around.grammar.parse(command.argv, command.unknown)
         spans = [span for given in self.arguments.given.values() for span in given.spans]
@@ -228,12 +228,12 @@ class Line:
         return value if is_known(value) else None
 
 
-def fitted(command: LaunchCommand, version: str, grammar: Grammar) -> LaunchCommand:
+def fitted(command: LaunchCommand, grammar: Grammar) -> LaunchCommand:
     """Settle the words that stand for some versions of the engine only, and which one names the model."""
     command = _with_model(command, grammar)
     if not any(word.since for word in command.words):
         return command
-    now = parse_version(version)
+    now = parse_version(grammar.version)
     words = []
     for word in command.words:
         first = parse_version(word.since) if word.since else None

@@ -73,8 +73,7 @@ class Session:
 
     def fitted(self, command: LaunchCommand) -> LaunchCommand:
         """Give the command as the engine's version reads it."""
-        checker = self.checker(command)
-        return fitted(command, checker.compiled.program.version, checker.grammar)
+        return fitted(command, self.checker(command).grammar)
 
     def evaluations(self, command: LaunchCommand) -> tuple[Evaluation, ...]:
         """Give the rules' run over one command, once for each GPU that it may be for."""

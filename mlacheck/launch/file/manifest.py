@@ -39,6 +39,7 @@ _PROSE: Final = re.compile(
 _DOCUMENT: Final = re.compile(
     r"\A(?:#[^\n]*\n|---\n)*(?:apiVersion|kind|- op|- path|- target):[ \t]", re.MULTILINE
 )
+_KEYS: Final = re.compile(r"(?:\s*(?:#[^\n]*)?\n)*[\w.-]+:(?:\s|\Z)")
 _ENGINE_KEYS: Final = re.compile("|".join(ENGINES), re.IGNORECASE)
 _DEEPEST: Final = 60
 _MOST_TERMS: Final = 1000
@@ -177,7 +178,7 @@ class Manifest:
         if not self.reader.mentions(text) or not any(blank in text for blank in " \t\n"):
             return
         frame = replace(self.frame, around=around)
-        if _DOCUMENT.match(text):
+        if _DOCUMENT.match(text) or (path[-1:] == ("values",) and _KEYS.match(text)):
             self.reader.manifest(node.pieces, frame)
             return
         if "```" in text:

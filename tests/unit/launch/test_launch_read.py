@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mlacheck.engines import Grammar
 from mlacheck.launch import parse_text
 from mlacheck.launch.file.decode import MOST_BYTES
 from mlacheck.launch.file.read import read_bytes, read_path
@@ -204,11 +205,11 @@ def test_what_vllm_versions_make_of_false_is_open_where_it_matters(tmp_path):
     [command] = read_path(str(launch)).commands
     assert command.argv == ("--no-enable-prefix-caching", "--model", "m")
     assert command.loose == (0,)
-    assert [fitted(command, one).argv for one in ("0.22.1", "0.28.0")] == [
+    assert [fitted(command, Grammar.load("vllm", one)).argv for one in ("0.22.1", "0.28.0")] == [
         ("--model", "m"),
         ("--no-enable-prefix-caching", "--model", "m"),
     ]
-    assert fitted(command, "0.33.0").loose == ()
+    assert fitted(command, Grammar.load("vllm", "0.33.0")).loose == ()
 
 
 @pytest.mark.parametrize("line", ["sglang serve m", "vllm serve m"])
@@ -662,3 +663,10 @@ def test_a_command_in_what_people_read_is_an_example(key):
     assert argvs(f"{key}: sglang serve a/m --tp 2\nrun: sglang serve a/n\n", "x.yaml") == ["--model-path a/n"]
     text = f"{key}: |\n  Start it:\n  ```\n  sglang serve a/m --tp 2\n  ```\n"
     assert argvs(text, "x.yaml") == ["--model-path a/m --tp 2"]
+
+
+def test_values_that_stand_in_a_manifest_are_read():
+    text = "helm:\n  values: |\n    # ours\n    command: [sglang, serve, m, --tp, '2']\n"
+    [command] = read(text, "app.yaml").commands
+    assert command.argv[-1] == "2"
+    assert text[command.words[-1].start : command.words[-1].end] == "'2'"
