@@ -59,17 +59,19 @@ class FlagMaps:
 
     def config_of(self, node: Mapping) -> str | None:
         """Give the engine whose flags a mapping plainly holds, as its own configuration files do."""
-        keys = [key.text.replace("-", "_") for key, _ in node.pairs]
-        for engine in ENGINES:
-            if _telling(engine).isdisjoint(keys):
-                continue
-            known = sum(key in _flags(engine) for key in keys)
-            # A few are known by two of these, spelled as flags are: others' settings have underscores.
-            flags = not any("_" in key.text for key, _ in node.pairs)
-            sure = flags and len(_telling(engine).intersection(keys)) >= _FEWEST and len(keys) - known <= 1
-            if known >= _FEWEST and (sure or known * 5 >= len(keys) * 4):
-                return engine
-        return None
+        keys = {key.text.replace("-", "_") for key, _ in node.pairs}
+        telling = keys & frozenset().union(*map(_telling, ENGINES))
+        if not telling:
+            return None
+        # Engines share flags: it is whose flags most of them are, and of several the caller's.
+        known = {engine: len(keys & _flags(engine).keys()) for engine in ENGINES}
+        engine = max(ENGINES, key=lambda one: (known[one], one == self.reader.default_engine))
+        count = known[engine]
+        # A few are known by two that tell, spelled as flags are: others' settings have underscores.
+        flags = not any("_" in key.text for key, _ in node.pairs)
+        sure = flags and len(telling) >= _FEWEST and len(keys) - count <= 1
+        likely = count * 5 >= len(keys) * 4 and (flags or entry_points(engine)["maps"])
+        return engine if count >= _FEWEST and (sure or likely) else None
 
     def read_under(
         self, node: Mapping, name: str, parent: Mapping, frame: Frame, around: Surroundings

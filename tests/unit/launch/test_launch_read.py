@@ -501,9 +501,24 @@ def test_a_command_of_flags_alone_is_what_the_image_starts_with(key):
 
 
 @pytest.mark.parametrize(
+    ("text", "default", "engine"),
+    [
+        ("model: a/m\ntensor-parallel-size: 2\nmax-model-len: 8192\n", "sglang", "vllm"),
+        ("model: a/m\ntensor-parallel-size: 2\ncontext-length: 8192\n", "vllm", "sglang"),
+        ("model: a/m\ntensor-parallel-size: 2\nport: 1\n", "sglang", "sglang"),
+        ("model: a/m\ntensor-parallel-size: 2\nport: 1\n", "vllm", "vllm"),
+    ],
+)
+def test_a_config_is_the_engines_that_has_most_of_its_flags(text, default, engine):
+    [command] = read(text, "cfg.yaml", engine=default).commands
+    assert (command.engine, command.entry) == (engine, "config")
+
+
+@pytest.mark.parametrize(
     ("text", "count"),
     [
         ("model-path: a/m\ntp-size: 2\nwrong-key: 1\n", 1),
+        ("model: a/m\ntensor_parallel_size: 2\nmax_model_len: 1\nmax_num_seqs: 1\n", 0),
         ("model_path: a/m\ntp_size: 2\noutput_dir: x\n", 0),
         ("model: a/m\nport: 1\nname: x\n", 0),
     ],
