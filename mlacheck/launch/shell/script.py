@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from mlacheck.launch.frame import DASHES, Frame, Line, is_flag
+from mlacheck.launch.frame import Frame, Line, is_flag
 from mlacheck.launch.piece import Field, Piece, Pieces
 from mlacheck.launch.shell import builtin, control, simple
 from mlacheck.launch.shell.expand import Expander
@@ -235,7 +235,7 @@ class Script:
             self.flags_span = (self.flags_span[0], span[1])
             self.flags.suffix += line.suffix
             return
-        if first.startswith(("--", *DASHES)) and self.launched:
+        if is_flag(first) and self.launched:
             self.reader.problem(
                 "detached-flags",
                 f"{first} and what follows is not part of the launch command before it",

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 
 _TEST: Final = re.compile(r"(?<![^\s;&|(!])\[( [^\[\]\n]* )\](?![^\s;&|)])")
+# A backslash before the end of a line and then an empty one, where a shell ends the command.
+_ENDED: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\\n(?=[ \t]*\n)")
 _BLOCKS: Final = frozenset({"program", "compound_statement", "do_group", "subshell", "case_item"})
 _EXPANSIONS: Final = frozenset(
     {"expansion", "simple_expansion", "command_substitution", "arithmetic_expansion"}
@@ -47,11 +49,12 @@ class Syntax:
         if len(data) != len(self.text):
             sizes = (len(char.encode("utf-8", "replace")) for char in self.text)
             self._starts = [0, *accumulate(sizes)]
-        self.root = _parser().parse(data).root_node
+        # The grammar reads on after an empty line; with blanks of the same length it does not.
+        plain = _ENDED.sub(r"\1  ", self.text)
+        self.root = _parsed(plain)
         if self.root.has_error and "[ " in self.text:
             # A test such as `[ "$OP" "$X" ]` stops the grammar; as a command of the same length it does not.
-            mended = _TEST.sub(r"_\1 ", self.text)
-            root = _parser().parse(mended.encode("utf-8", "replace")).root_node
+            root = _parsed(_TEST.sub(r"_\1 ", plain))
             if not root.has_error:
                 self.root = root
 
@@ -116,6 +119,10 @@ class Syntax:
                 return SyntaxProblem("unbalanced-expansion", self.text[opened : opened + 2], opened)
             text, start = self.text[opened:], opened
         return SyntaxProblem("shell-syntax", text.split("\n")[0][:40].strip(), start)
+
+
+def _parsed(text: str) -> Node:
+    return _parser().parse(text.encode("utf-8", "replace")).root_node
 
 
 def _wrong(node: Node) -> Iterator[Node]:

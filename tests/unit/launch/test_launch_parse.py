@@ -457,3 +457,16 @@ def test_a_json_value_that_names_an_engine_is_no_command():
     draft = '--model m --speculative-config \'{"model": "lmsys/sglang-EAGLE3-x", "method": "eagle3"}\''
     [command] = parse_text(draft, default_engine="vllm").commands
     assert (command.engine, command.argv[0]) == ("vllm", "--model")
+
+
+@pytest.mark.parametrize("between", ["  # --a \\\n", "\n", " \t\n", "\n\n"])
+@pytest.mark.parametrize("flag", ["--tp 8", "-tp 8"])
+def test_what_ends_a_continued_command_leaves_the_flags_after_it_alone(between, flag):
+    result = parse_text(f"sglang serve x \\\n{between}  {flag}\n")
+    assert [p.kind for p in result.problems] == ["detached-flags"]
+    assert result.commands[0].argv == ("--model-path", "x")
+
+
+def test_an_escaped_backslash_before_an_empty_line_is_a_word():
+    result = parse_text("sglang serve x --y \\\\\n\necho done\n")
+    assert result.commands[0].argv == ("--model-path", "x", "--y", "\\")
