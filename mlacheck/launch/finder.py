@@ -42,6 +42,7 @@ _RUN: Final = (["run"], ["tool", "run"])
 _PODS: Final = frozenset({"kubectl", "oc", "k3s", "microk8s"})
 _OPTION: Final = lazy(r"--?[A-Za-z][A-Za-z-]*=")
 _PACKAGE: Final = lazy(r"(?:\[[\w,-]*\])?@[\w.+-]+$")
+_SSH_VALUES: Final = "BbcDEeFIiJLlmOoPpQRSWw"  # options with a value
 _ENV_VALUES: Final = frozenset({"-u", "--unset", "-C", "--chdir"})
 
 
@@ -78,6 +79,7 @@ class Hit:
     argv_at: int = 0
     string_at: int | None = None
     string_from: int = 0  # where in that word the string starts
+    joined: bool = False  # the words after that one belong to the string
     guess: bool = False  # the string may be something else than a command
     not_runnable: int | None = None
     image: str | None = None
@@ -116,6 +118,9 @@ class _Scan:
                 code = self.words.index("-c", at) + 1
                 self.hit.code_at = code if code < len(self.words) else None
                 return self.hit if self.hit.code_at else None
+            if program and name == "ssh" and (remote := self._remote(at + 1)) is not None:
+                self.hit.string_at, self.hit.joined = remote, True
+                return self.hit
             if self._entry(at):
                 self._step(at)
                 return self.hit
@@ -213,6 +218,14 @@ class _Scan:
             if option in ("-o", "+o", "-O", "+O"):
                 at += 1
         return None
+
+    def _remote(self, at: int) -> int | None:
+        """Give where the words start that ssh joins with blanks, where the shell over there splits one of them."""
+        while self.words[at : at + 1] and self.words[at].startswith("-"):
+            at += 1 + (self.words[at][-1] in _SSH_VALUES and len(self.words[at]) == 2)
+        given = self.words[at + 1 :]
+        split = any(blank in word for word in given for blank in " \t\n")
+        return at + 1 if split and any(mark in word for word in given for mark in MENTIONS) else None
 
     def _container(self, at: int) -> Container | None:
         rest = self.words[at + 1 :]

@@ -168,6 +168,19 @@ def literal(text: str, **at: object) -> Field:
     return Field((Piece(text, **at),) if text else ())  # type: ignore[arg-type]  # Piece's own fields
 
 
+def joined(fields: Iterable[Field], between: str = " ") -> tuple[Piece, ...]:
+    """Give words as one text."""
+    pieces: list[Piece] = []
+    for index, field in enumerate(fields):
+        pieces += [*([Piece(between)] if index and between else []), *field.pieces]
+    return tuple(pieces)
+
+
+def again(pieces: Iterable[Piece]) -> list[Piece]:
+    """Give text that another shell reads, where what is open may be any words unless quotes stand around it."""
+    return [one._replace(splits=True) if one.names and "{{" not in one.text else one for one in pieces]
+
+
 def one_place(pieces: Sequence[Piece]) -> tuple[int, int]:
     """Give the span in the document of pieces that stand there side by side, else -1 twice."""
     at = pieces[0].at if pieces else -1

@@ -10,7 +10,7 @@ from mlacheck.launch.command import LaunchCommand, Source, Word, Wrapper
 from mlacheck.launch.fan import fanned
 from mlacheck.launch.finder import Environment, Hit, find
 from mlacheck.launch.frame import Frame, Line, Surroundings, is_flag
-from mlacheck.launch.piece import Field, Lines, Piece, Pieces
+from mlacheck.launch.piece import Field, Lines, Piece, Pieces, again, joined
 from mlacheck.launch.programs import (
     MENTIONS,
     MODULES,
@@ -111,6 +111,8 @@ class Recognizer(Collection):
             found = len(self.commands)
             inner = replace(frame, source=source, text=frame.text or line.text)
             self._string(line, hit, env, state, inner)
+            if len(self.commands) == found and len(self.problems) == before and not frame.guess:
+                self._cut_off(line.fields[hit.string_at :])
             return len(self.commands) > found or len(self.problems) > before
         if more:
             hit.open_end = f"what {more} adds"
@@ -118,7 +120,11 @@ class Recognizer(Collection):
         return True
 
     def _string(self, line: Line, hit: Hit, env: Environment, state: State | None, frame: Frame) -> None:
-        script = line.fields[hit.string_at or 0]
+        start = hit.string_at or 0
+        script = line.fields[start]
+        rest = line.fields[start + 1 :]
+        if hit.joined and rest:
+            script, rest = script._replace(pieces=joined(line.fields[start:])), []
         if len(frame.wrappers) >= _DEEPEST:
             self.problem(
                 "nested-too-deep",
@@ -127,9 +133,12 @@ class Recognizer(Collection):
                 script.place,
             )
             return
-        raws = [*(f.raw for _, f in line.assignments), *(f.raw or quote(f.text) for f in line.fields)]
-        cut = len(line.assignments) + (hit.string_at or 0)
-        wrapper = Wrapper(tuple(raws[:cut]), (*raws[cut + 1 :], *line.suffix), line.setup, script.live)
+        prefix = [
+            *(f.raw for _, f in line.assignments),
+            *(f.raw or quote(f.text) for f in line.fields[:start]),
+        ]
+        suffix = (*(f.raw or quote(f.text) for f in rest), *line.suffix)
+        wrapper = Wrapper(tuple(prefix), suffix, line.setup, script.live)
         inner = replace(
             frame,
             wrappers=(*frame.wrappers, wrapper),
@@ -137,7 +146,7 @@ class Recognizer(Collection):
             around=_within(frame, hit),
             guess=frame.guess or hit.guess,
         )
-        pieces = list(script.pieces)
+        pieces = again(script.pieces)
         if basename(line.fields[0].text) == "screen" and (typed := _TYPED.search(script.text)):
             pieces = Pieces(pieces).cut(0, typed.start())  # `stuff "COMMAND\\n"`: the key that ends it
         if hit.string_from:
@@ -146,6 +155,17 @@ class Recognizer(Collection):
             self.consumed.update(script.via)
             return
         self.parse(Pieces(pieces), inner, self._inherited(env, state))
+
+    def _cut_off(self, fields: list[Field]) -> None:
+        """Tell of a command of which a shell gets the first word alone."""
+        first = fields[0].text
+        if not any(blank in first for blank in " \t\n") and find(fields, Environment()) is not None:
+            self.problem(
+                "unquoted-string",
+                f"the shell runs {first} alone: the words after it are no part of the command",
+                "put quotes around the whole command; ssh takes one pair off, so it needs two",
+                fields[0].place,
+            )
 
     def _inherited(self, env: Environment, state: State | None) -> State:
         """Give the state of a shell that is started with an environment."""

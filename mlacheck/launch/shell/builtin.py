@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from mlacheck.frozen import replace
 from mlacheck.launch.command import Wrapper
 from mlacheck.launch.finder import ASSIGNMENT
-from mlacheck.launch.piece import Field, Piece, Pieces
+from mlacheck.launch.piece import Field, Piece, Pieces, again, joined
 from mlacheck.launch.shell.heredoc import heredoc_body, heredocs_here
 from mlacheck.launch.shell.source import exported_file, source
 from mlacheck.launch.shell.state import POSITIONAL, UNSET
@@ -140,11 +140,7 @@ def run(
         state.ended = True
         return True
     if name == "eval" and len(fields) > 1:
-        pieces: list[Piece] = []
-        for index, field in enumerate(fields[1:]):
-            pieces.extend([Piece(" ")] if index else [])
-            pieces.extend(field.pieces)
-        _eval(script, node, assignments, pieces, tail)
+        _eval(script, node, assignments, again(joined(fields[1:])), tail)
         return True
     if name == "set":
         for one, after in zip(fields[1:], [*fields[2:], fields[0]], strict=True):

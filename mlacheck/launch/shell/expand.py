@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Protocol
 
-from mlacheck.launch.piece import Field, Piece, split
+from mlacheck.launch.piece import Field, Piece, joined, split
 from mlacheck.launch.shell.arithmetic import compute
 from mlacheck.launch.shell.parameter import expand_variable
 from mlacheck.launch.shell.word import Word, spliced
@@ -105,13 +105,7 @@ class Expander:
 
     def scalar(self, nodes: Sequence[Node]) -> tuple[Piece, ...]:
         """Expand the right side of an assignment."""
-        fields = self.word(nodes, splits=False) if nodes else []
-        pieces: list[Piece] = []
-        for index, field in enumerate(fields):
-            if index:
-                pieces.append(Piece(" "))
-            pieces.extend(field.pieces)
-        return tuple(pieces)
+        return joined(self.word(nodes, splits=False)) if nodes else ()
 
     def body(self, node: Node, *, quoted: bool) -> list[Piece]:
         """Expand a here-document."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from mlacheck.launch.piece import Field, Piece, split
+from mlacheck.launch.piece import Field, Piece, joined, split
 from mlacheck.launch.shell.word import Word, spliced
 from mlacheck.launch.shell.world import Value
 
@@ -71,12 +71,28 @@ def expand_variable(expander: Expander, word: Word, node: Node, *, quoted: bool,
     word.whole = False
     if changed.items is not None:
         items = [_through(item, name) for item in changed.items]
+        if quoted and "*" in (name, subscript):
+            between = _separator(expander)
+            if between is None:
+                expander.open(word, start, end, shown, splits=False)
+            else:
+                expander.value(word, joined(items, between), (), quoted=True, splits=False)
+            return
         if not quoted and splits:
             items = [each for item in items for each in _resplit(item)]
-        word.begun |= quoted and subscript == "*"
         word.add_list(items)
     else:
         expander.value(word, changed.pieces, (name,), quoted=quoted, splits=splits)
+
+
+def _separator(expander: Expander) -> str | None:
+    """Give what stands between the words of "$*", None where the text leaves that open."""
+    value = expander.variables.read("IFS")
+    if value is None:
+        return " "
+    if value.items is not None or any(piece.names for piece in value.pieces):
+        return None
+    return "".join(piece.text for piece in value.pieces)[:1]
 
 
 def _simple(

@@ -470,3 +470,36 @@ def test_what_ends_a_continued_command_leaves_the_flags_after_it_alone(between, 
 def test_an_escaped_backslash_before_an_empty_line_is_a_word():
     result = parse_text("sglang serve x --y \\\\\n\necho done\n")
     assert result.commands[0].argv == ("--model-path", "x", "--y", "\\")
+
+
+@pytest.mark.parametrize("shell", ["bash -c", "srun bash -c", "ssh host", "eval"])
+@pytest.mark.parametrize("listed", ["${A[*]}", "$*"])
+def test_a_starred_array_in_quotes_is_one_text(shell, listed):
+    result = parse_text(f'A=(--tp 2)\nset -- --tp 2\n{shell} "sglang serve x {listed}"\n')
+    assert [command.argv for command in result.commands] == [("--model-path", "x", "--tp", "2")]
+
+
+def test_a_starred_array_is_one_word_where_no_shell_reads_it_again_and_joined_by_what_IFS_says():
+    result = parse_text('A=(1 2)\nIFS=,\nsglang serve x --y "${A[*]}"\nsglang serve x --z "${A[@]}"\n')
+    assert [one.argv[2:] for one in result.commands] == [("--y", "1,2"), ("--z", "1", "2")]
+
+
+def test_ssh_joins_its_words_and_a_shell_splits_them_again():
+    result = parse_text("""A=(--tp 2)
+ssh -p 22 me@host "sglang serve x ${A[@]}" --y 1
+ssh host sglang serve x --z '{"a": 1}'
+""")
+    assert [one.argv[2:] for one in result.commands] == [("--tp", "2", "--y", "1"), ("--z", "{a:", "1}")]
+
+
+def test_a_shell_that_gets_the_first_word_alone_is_told():
+    for text in ("bash -c sglang serve x", 'ssh host bash -c "sglang serve x"'):
+        result = parse_text(text)
+        assert not result.commands
+        assert result.problems[0].kind == "unquoted-string"
+
+
+def test_what_is_open_in_a_string_for_a_shell_may_be_any_words_unless_that_shell_quotes_it():
+    plain, quoted = parse_text('bash -c "sglang serve x $E"\nbash -c "sglang serve x \\"$E\\""\n').commands
+    assert plain.words[-1].splits
+    assert not quoted.words[-1].splits
