@@ -220,7 +220,7 @@ class _Scan:
         return None
 
     def _remote(self, at: int) -> int | None:
-        """Give where the words start that ssh joins with blanks, where the shell over there splits one of them."""
+        """Give where the words start that ssh joins, where the shell over there splits one of them."""
         while self.words[at : at + 1] and self.words[at].startswith("-"):
             at += 1 + (self.words[at][-1] in _SSH_VALUES and len(self.words[at]) == 2)
         given = self.words[at + 1 :]

@@ -177,7 +177,7 @@ def joined(fields: Iterable[Field], between: str = " ") -> tuple[Piece, ...]:
 
 
 def again(pieces: Iterable[Piece]) -> list[Piece]:
-    """Give text that another shell reads, where what is open may be any words unless quotes stand around it."""
+    """Give text that another shell reads: there what is open may be any words, unless it is quoted."""
     return [one._replace(splits=True) if one.names and "{{" not in one.text else one for one in pieces]
 
 

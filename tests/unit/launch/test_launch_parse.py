@@ -479,7 +479,7 @@ def test_a_starred_array_in_quotes_is_one_text(shell, listed):
     assert [command.argv for command in result.commands] == [("--model-path", "x", "--tp", "2")]
 
 
-def test_a_starred_array_is_one_word_where_no_shell_reads_it_again_and_joined_by_what_IFS_says():
+def test_a_starred_array_is_one_word_joined_by_the_first_separator():
     result = parse_text('A=(1 2)\nIFS=,\nsglang serve x --y "${A[*]}"\nsglang serve x --z "${A[@]}"\n')
     assert [one.argv[2:] for one in result.commands] == [("--y", "1,2"), ("--z", "1", "2")]
 
