@@ -104,7 +104,7 @@ class Cases:
             )
             self._sessions[key] = session
         command = command or _from_words(case["args"], case.get("engine") or ENGINES[0])
-        if not any(word.text == _CONFIG for word in command.words):
+        if not any(word.text.partition("=")[0] == _CONFIG for word in command.words):
             return session.check(command, id_=case.get("id"))
         from mlacheck.launch.command import LaunchResult  # few cases have a config file
         from mlacheck.launch.file.config import with_configs  # same

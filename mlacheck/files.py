@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mlacheck.builtin import CONFIG_NOT_READ, UNREAD_FILE, UNREADABLE_LAUNCH, UNSUPPORTED_ENGINE
+from mlacheck.builtin import UNREAD_FILE, UNREADABLE_LAUNCH, UNSUPPORTED_ENGINE
 from mlacheck.finding import Location, Remedy, Report, judged
-from mlacheck.frozen import replace
 from mlacheck.launch.file.read import read_bytes, read_path
 from mlacheck.probes.engine import recorded_versions
 
@@ -96,17 +95,7 @@ def _checked(
     if not recorded_versions(command.engine):
         message = f"{command.engine} launch lines are found and not checked: there are no rules for it yet"
         return _report(command.source.file, command, UNSUPPORTED_ENGINE, message, unsure=True)
-    told = [problem for problem in problems if problem.kind != "config-not-read"]
-    report = measured(command, session.check(command, told))
-    glued = [problem for problem in problems if problem.kind == "config-not-read"]
-    for problem in glued:
-        finding = CONFIG_NOT_READ.finding(
-            problem.message,
-            location=Location(problem.line, problem.column),
-            remedies=(Remedy("none", problem.hint),),
-        )
-        report = judged(replace(report, findings=(*report.findings, finding)))
-    return report
+    return measured(command, session.check(command, problems))
 
 
 def _unreadable(file: str | None, problem: LaunchProblem) -> Report:

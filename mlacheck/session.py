@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from mlacheck.builtin import CONFIG_REFUSED
+from mlacheck.builtin import CONFIG_NOT_READ, CONFIG_REFUSED
 from mlacheck.finding import Location, Problem, Remedy, judged
 from mlacheck.frozen import record, replace
 from mlacheck.line import Line, Options, fitted
@@ -53,12 +53,17 @@ class Session:
         """Check one command; `problems` of the text it came from go into its report."""
         report = self.checker(command).check(command, self._options(command), id_=id_)
         problems = tuple(problems)
-        refused = [_refusal(one) for one in problems if one.kind == "config-refused"]
+        refused = [_refusal(one) for one in problems if one.kind == CONFIG_REFUSED.slug]
         if refused:
             # The engine stops before it reads another word.
             later = (replace(one, engine_stops_here=False) for one in report.findings)
             report = judged(replace(report, findings=(*refused, *later)))
-        problems = tuple(one for one in problems if one.kind != "config-refused")
+        unread = [_unread(one) for one in problems if one.kind == CONFIG_NOT_READ.slug]
+        if unread:
+            report = judged(replace(report, findings=(*report.findings, *unread)))
+        problems = tuple(
+            one for one in problems if one.kind not in (CONFIG_REFUSED.slug, CONFIG_NOT_READ.slug)
+        )
         told = [Problem(one.kind, one.message, one.hint, Location(one.line, one.column)) for one in problems]
         if any(one.level == "error" for one in problems):
             # Part of the text was not understood, so what was checked may not be what will run.
@@ -162,5 +167,13 @@ def _refusal(problem: LaunchProblem) -> Finding:
         location=Location(problem.line, problem.column),
         engine_stops_here=True,
         engine_message=problem.said,
+        remedies=(Remedy("none", problem.hint),),
+    )
+
+
+def _unread(problem: LaunchProblem) -> Finding:
+    return CONFIG_NOT_READ.finding(
+        problem.message,
+        location=Location(problem.line, problem.column),
         remedies=(Remedy("none", problem.hint),),
     )

@@ -131,6 +131,7 @@ def test_a_config_file_glued_to_its_flag_is_a_finding(tmp_path):
     _, [report] = rows(tmp_path / "x.sh")
     [finding] = [one for one in report["findings"] if one["id"] == "MLA093"]
     assert (finding["level"], finding["location"]["line"]) == ("warning", 1)
+    assert "warning[MLA093]" in run("--args", f"{GOOD} --config=c.yaml", "--format", "concise").stdout
 
 
 def test_files_and_a_command_do_not_go_together(tmp_path):
