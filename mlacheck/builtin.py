@@ -67,6 +67,9 @@ CONFIG_NOT_READ: Final = Builtin(
 CONFIG_REFUSED: Final = Builtin(
     "MLA094", "config-refused", "the engine refuses its --config file", "error", _PARSER
 )
+CARRIAGE_RETURNS: Final = Builtin(
+    "MLA095", "carriage-returns", "a shell script with a launch has lines that end in CR LF", "error", INPUT
+)
 BARE_IGNORE: Final = Builtin("MLA511", "bare-ignore", "a suppression names no rule", "warning", INPUT)
 NO_REASON: Final = Builtin(
     "MLA512", "ignore-without-reason", "a suppression gives no reason", "warning", INPUT
@@ -110,6 +113,7 @@ BUILTINS: Final = (
     UNSUPPORTED_ENGINE,
     CONFIG_NOT_READ,
     CONFIG_REFUSED,
+    CARRIAGE_RETURNS,
     BARE_IGNORE,
     NO_REASON,
     UNKNOWN_IGNORE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mlacheck.builtin import UNREAD_FILE, UNREADABLE_LAUNCH, UNSUPPORTED_ENGINE
+from mlacheck.builtin import CARRIAGE_RETURNS, UNREAD_FILE, UNREADABLE_LAUNCH, UNSUPPORTED_ENGINE
 from mlacheck.finding import Location, Remedy, Report, judged
 from mlacheck.launch.file.read import read_bytes, read_path
 from mlacheck.probes.engine import recorded_versions
@@ -100,6 +100,8 @@ def _checked(
 
 def _unreadable(file: str | None, problem: LaunchProblem) -> Report:
     builtin = UNREADABLE_LAUNCH if problem.level == "error" else UNREAD_FILE
+    if problem.kind == CARRIAGE_RETURNS.slug:
+        builtin = CARRIAGE_RETURNS
     return _report(file, problem, builtin, problem.message, unsure=True, hint=problem.hint)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
+from mlacheck.builtin import CARRIAGE_RETURNS
 from mlacheck.frozen import frozen, replace
 from mlacheck.remedies.patch import NotEditableError, changes, patched
 from mlacheck.remedies.variable import variable_changes
@@ -47,11 +48,11 @@ def mend(document: Document, session: Session, read: Callable[[Document], Launch
     """Mend each command that has an error and a corrected line that can be written in place."""
     result = read(document)
     notes: list[Note] = []
-    # A dash that is no hyphen is read as what it is, and may be what is mended.
+    # A dash that is no hyphen is read as what it is, and may be what is mended; ends of lines stay.
     unread = tuple(
         f"line {one.line}: {one.message}"
         for one in result.problems
-        if one.level == "error" and one.kind != "look-alike"
+        if one.level == "error" and one.kind not in ("look-alike", CARRIAGE_RETURNS.slug)
     )
     accepted = _accepted(document, result, session)
     for number in range(min(len(result.commands), _MOST)):

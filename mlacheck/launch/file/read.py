@@ -32,6 +32,8 @@ _SETTINGS: Final = re.compile(
 )
 _IMAGE: Final = re.compile(r"^[ \t-]*image:[ \t]*[\"']?([\w./:@-]+)\{\{", re.MULTILINE)
 _FLAGS: Final = re.compile(r"^[ \t-]*args:", re.MULTILINE)
+# A line that a shell runs, or that says which shell does, up to a CR that it takes for a letter.
+_RETURN: Final = re.compile(r"^(?:#!|[ \t]*[^#\s])[^\r\n]*(?=\r\n)", re.MULTILINE)
 # Kinds that template engines make; in prose and code their marks mean nothing.
 _RENDERED: Final = frozenset({"shell", "yaml", "json", "toml", "dockerfile"})
 _TREES: Final = frozenset({"yaml", "json", "toml"})
@@ -136,6 +138,17 @@ def _read(text: Document, engine: str, env: Mapping[str, str] | None, beside: Be
         problems = [
             one if one.kind == "template" and served else replace(one, level="info") for one in problems
         ]
+    returned = _RETURN.search(text.text) if kind == "shell" and reader.commands else None
+    if returned is not None:
+        problems.append(
+            LaunchProblem(
+                "carriage-returns",
+                "lines end in CR LF: a shell takes the CR for a letter of the last word, and a backslash "
+                "before it continues nothing",
+                "save the file with LF: `sed -i 's/\\r$//' FILE`",
+                *lines.place(returned.end()),
+            )
+        )
     return LaunchResult(_ordered(reader.finish()), tuple(problems), text)
 
 

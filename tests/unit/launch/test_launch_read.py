@@ -685,3 +685,19 @@ def test_values_that_stand_in_a_manifest_are_read():
     [command] = read(text, "app.yaml").commands
     assert command.argv[-1] == "2"
     assert text[command.words[-1].start : command.words[-1].end] == "'2'"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "place"),
+    [
+        ("x.sh", "#!/bin/bash\r\nsglang serve m\r\n", (1, 12)),
+        ("x.sh", "# note\r\nsglang serve m \\\r\n  --tp 8\n", (2, 17)),
+        ("x.sh", "# note\r\n\r\nsglang serve m\n", None),
+        ("x.yaml", "script:\r\n- sglang serve m --tp 8\r\n", None),
+        ("x.ps1", "sglang serve m --tp 8\r\n", None),
+        ("x.sh", "echo done\r\n# sglang\r\n", None),
+    ],
+)
+def test_carriage_returns_are_letters_to_a_shell(name, text, place):
+    found = [(one.line, one.column) for one in read(text, name).problems if one.kind == "carriage-returns"]
+    assert found == ([] if place is None else [place])
