@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mlacheck.frozen import frozen, record, replace
 from mlacheck.launch.command import LaunchCommand, Source, Word
+from mlacheck.launch.programs import POSITIONAL_MODEL
 from mlacheck.models import Models
 from mlacheck.probes.engine import ENGINES
 from mlacheck.probes.target import TargetFlags
@@ -114,7 +115,14 @@ class Cases:
 
 
 def _from_words(words: Sequence[str], engine: str) -> LaunchCommand:
-    return LaunchCommand(engine, "flags", tuple(Word(text=word) for word in words), text=" ".join(words))
+    text = " ".join(words)
+    if list(words[:1]) != ["serve"]:
+        return LaunchCommand(engine, "flags", tuple(Word(text=word) for word in words), text=text)
+    entry, flag = next((entry, flag) for entry, flag in POSITIONAL_MODEL.items() if entry.startswith(engine))
+    argv = [Word(text=word) for word in words[1:]]
+    if argv and not argv[0].text.startswith("-"):
+        argv.insert(0, Word(text=flag, implied=True))
+    return LaunchCommand(engine, entry, tuple(argv), text=text)
 
 
 def _command(case: dict[str, Any]) -> LaunchCommand | str:

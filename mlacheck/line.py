@@ -10,8 +10,7 @@ from mlacheck.evaluation import Evaluation
 from mlacheck.facts import UNKNOWN, is_known, the_same
 from mlacheck.finding import Location, Problem, Remedy
 from mlacheck.frozen import frozen, replace
-from mlacheck.launch.command import Word
-from mlacheck.launch.programs import MODEL_ANYWHERE, OWN_FLAGS, POSITIONAL_MODEL
+from mlacheck.launch.programs import OWN_FLAGS, POSITIONAL_MODEL
 from mlacheck.probes.config import read_overrides
 from mlacheck.probes.model import ModelProblem
 from mlacheck.probes.version import parse_version
@@ -57,7 +56,12 @@ class Line:
     def __init__(self, around: Surroundings, command: LaunchCommand, options: Options) -> None:
         command = fitted(command, around.grammar)
         self.around, self.command, self.options = around, command, options
-        self.arguments: Arguments = around.grammar.parse(command.argv, command.unknown)
+        self.arguments: Arguments = around.grammar.parse(
+            command.argv,
+            command.unknown,
+            loose=command.loose,
+            positional=command.entry == "flags" or command.entry in POSITIONAL_MODEL,
+        )
         spans = [span for given in self.arguments.given.values() for span in given.spans]
         # Words that are not known and are no flag's value: any flag may be among them.
         self.open = any(not any(a <= at < b for a, b in spans) for at in command.loose)
@@ -89,6 +93,8 @@ class Line:
         self.remarks: list[Finding] = []
         self.facts = around.facts.copy()
         self.facts.update(self.arguments.values)
+        if "given.model_word" in self.facts:
+            self.facts["given.model_word"] = self._model_word()
         self._add_environment()
         self._add_models()
         for name, given in self.arguments.given.items():
@@ -176,6 +182,16 @@ class Line:
             if f"env.{name}" in self.facts and name not in (self.options.env or {}):
                 self.facts[f"env.{name}"] = UNKNOWN
 
+    def _model_word(self) -> str | None:
+        """Tell how a line that may name its model in a word of its own does so; None for others."""
+        if self.command.entry not in POSITIONAL_MODEL:
+            return None
+        given = self.arguments.given.get(self.around.compiled.program.model)
+        if given is None:
+            return "none"
+        start, end = given.spans[0]
+        return "first" if self.command.words[start].implied else "after" if end == start + 1 else "flag"
+
     def _add_models(self) -> None:
         program = self.around.compiled.program
         unnamed = self.open and program.model not in self.arguments.given
@@ -197,6 +213,8 @@ class Line:
             self._add_model("draft.", draft)
         if reference is None and is_known(self.facts.get(program.model)):
             self.assumptions.append("no model is named: --model PATH|ID supplies one")
+        elif reference is not None and not self.options.model and program.model not in self.arguments.given:
+            self.assumptions.append(f"no model is named: {program.engine} serves its default, {reference}")
 
     def _compare_models(self, served: object) -> None:
         """Remark that another model is checked than the line serves, where both are known."""
@@ -229,8 +247,7 @@ class Line:
 
 
 def fitted(command: LaunchCommand, grammar: Grammar) -> LaunchCommand:
-    """Settle the words that stand for some versions of the engine only, and which one names the model."""
-    command = _with_model(command, grammar)
+    """Settle the words that stand for some versions of the engine only."""
     if not any(word.since for word in command.words):
         return command
     now = parse_version(grammar.version)
@@ -242,25 +259,6 @@ def fitted(command: LaunchCommand, grammar: Grammar) -> LaunchCommand:
         elif now >= first:
             words.append(replace(word, unknown=(), splits=False, since=""))
     return replace(command, words=tuple(words))
-
-
-def _with_model(command: LaunchCommand, grammar: Grammar) -> LaunchCommand:
-    """Take the word that belongs to no flag for the model, where the launcher does."""
-    never = MODEL_ANYWHERE.get(command.entry)
-    names = {word.text.partition("=")[0].replace("_", "-") for word in command.words}
-    if never is None or never & names or not command.words:
-        return command
-    stray = (
-        one.index
-        for one in grammar.parse(command.argv, command.unknown).problems
-        if one.kind == "unexpected-argument" and one.index is not None
-    )
-    at = next((at for at in stray if not command.words[at].text.startswith("-")), None)
-    if at is None:
-        return command
-    word = command.words[at]
-    flag = Word(POSITIONAL_MODEL[command.entry], word.line, word.column, implied=True)
-    return replace(command, words=(*command.words[:at], flag, *command.words[at:]))
 
 
 def world_fact(worlds: tuple[Mapping[str, object], ...]) -> str:

@@ -294,7 +294,8 @@ def extract(
     found = json.loads(done.stdout.rpartition("\n")[2])
     head = {"engine": "vllm", "version": wheel.version, "prog": found.pop("prog")}
     rewrites = ["dashes", "dotted", "optimization-level"]
-    return {**head, "rewrites": rewrites, **needs(wheel), **found}
+    # `model_tag` of the parser, which `vllm serve` makes its model.
+    return {**head, "rewrites": rewrites, "positional": "model", **needs(wheel), **found}
 
 
 def main() -> int:

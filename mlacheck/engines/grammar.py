@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from mlacheck.data import load_json
 from mlacheck.engines.arguments import Arguments, Option
 from mlacheck.engines.converter import converters
-from mlacheck.engines.parser import Parse
+from mlacheck.engines.parser import Parse, Positional
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from mlacheck.engines.converter import Converter
 
@@ -28,6 +28,7 @@ class Grammar:
         rows: Sequence[Mapping[str, Any]],
         details: Mapping[str, Any] | None = None,
         rewrites: Sequence[str] = (),
+        positional: str | None = None,
     ) -> None:
         self.engine, self.version = engine, version
         self.options: dict[str, Option] = {}  # by dest, as it is best written
@@ -38,6 +39,7 @@ class Grammar:
         self.switches: dict[str, tuple[str, object, str]] = {}  # dest, value, canonical flag
         self.converters = converters(details or {}, {row.get("type") or "str" for row in rows})
         self.rewrites = frozenset(rewrites)
+        self.positional = positional  # the argument that a word of its own gives, wherever it stands
         self.required: list[Option] = []
         for row in rows:
             self._add(_option(row), row)
@@ -63,19 +65,37 @@ class Grammar:
     def load(engine: str, version: str) -> Grammar:
         """Load a recorded version's grammar."""
         data = cast("dict[str, Any]", load_json(engine, "flags", f"{version}.json"))
-        return Grammar(engine, version, data["options"], data.get("converters"), data.get("rewrites", ()))
+        return Grammar(
+            engine,
+            version,
+            data["options"],
+            data.get("converters"),
+            data.get("rewrites", ()),
+            data.get("positional"),
+        )
 
     def option(self, dest: str) -> Option:
         """Give the option behind an argument, the one to write it with where it has several."""
         return self.options[dest]
 
-    def parse(self, words: Sequence[str], unknown: Mapping[int, tuple[str, ...]] | None = None) -> Arguments:
-        """Parse an argv; `unknown` names, by index, the unresolved variables in a word."""
+    def parse(
+        self,
+        words: Sequence[str],
+        unknown: Mapping[int, tuple[str, ...]] | None = None,
+        *,
+        loose: Collection[int] = (),
+        positional: bool = False,
+    ) -> Arguments:
+        """Parse an argv; `unknown` names, by index, the unresolved variables in a word.
+
+        `loose` are those that may become any number of words; with `positional` a word of its own counts.
+        """
+        word = Positional(self.options[self.positional], loose) if positional and self.positional else None
         if not self.rewrites:
-            return Parse(self, words, unknown or {}).arguments()
+            return Parse(self, words, unknown or {}, word).arguments()
         from mlacheck.engines.rewrite import parse_rewritten  # only for engines that rewrite their words
 
-        return parse_rewritten(self, words, unknown or {})
+        return parse_rewritten(self, words, unknown or {}, word)
 
 
 def stored(option: Option, flag: str) -> object:

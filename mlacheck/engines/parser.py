@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Final
 from mlacheck.engines.arguments import ArgumentProblem, Arguments, Given, Option
 from mlacheck.engines.conversion import ConversionError
 from mlacheck.facts import UNKNOWN
+from mlacheck.frozen import frozen
 from mlacheck.pattern import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from mlacheck.engines.grammar import Grammar
 
@@ -36,13 +37,25 @@ _KINDS: Final = {
 }
 
 
+@frozen
+class Positional:
+    """What the first word gives that belongs to no flag."""
+
+    option: Option
+    loose: Collection[int] = ()  # words that may become flags
+
+
 class Parse:
     """Turns words into arguments, and goes on after an error as if the words at fault were not there."""
 
     def __init__(
-        self, grammar: Grammar, words: Sequence[str], unknown: Mapping[int, tuple[str, ...]]
+        self,
+        grammar: Grammar,
+        words: Sequence[str],
+        unknown: Mapping[int, tuple[str, ...]],
+        positional: Positional | None = None,
     ) -> None:
-        self.grammar, self.words, self.unknown = grammar, words, unknown
+        self.grammar, self.words, self.unknown, self.positional = grammar, words, unknown, positional
         self.values = grammar.defaults.copy()
         self.given: dict[str, Given] = {}
         self.seen: set[str] = set()  # canonical flags, as one dest can have several options
@@ -305,7 +318,25 @@ class Parse:
             )
         )
 
+    def _take_positional(self, positional: Positional) -> None:
+        """Take a word of its own as an argument that no flag gives, rather one that follows no wrong flag."""
+        option = positional.option
+        if option.dest in self.given:
+            return
+        own = [at for at in self.extras if at not in positional.loose and not self._is_flag(at)]
+        own.sort(key=lambda at: at - 1 in self.extras and self._is_flag(at - 1))
+        for at in own[:1]:
+            self.extras.remove(at)
+            self._note(option, option.flag, at, at + 1)
+            self._store(option, [(at, self.words[at])], at)
+
+    def _is_flag(self, at: int) -> bool:
+        word = self.words[at]
+        return word[:1] == "-" and word not in {"-", "--"} and not _NEGATIVE.match(word)
+
     def _finish(self) -> Arguments:
+        if self.positional is not None and self.extras:
+            self._take_positional(self.positional)
         missing = [option for option in self.grammar.required if option.flag not in self.seen]
         if missing:
             names = ", ".join(option.name for option in missing)
@@ -338,7 +369,7 @@ class Parse:
             if at in self.unknown:
                 continue
             word = self.words[at]
-            if word[:1] == "-" and word not in {"-", "--"} and not _NEGATIVE.match(word):
+            if self._is_flag(at):
                 flag, _, _ = word.partition("=")
                 message = f"{self.grammar.engine} {self.grammar.version} has no flag {flag}"
                 self.problems.append(ArgumentProblem("unknown-flag", at, flag, None, message, said))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from mlacheck.engines.arguments import ArgumentProblem, Arguments, Given
-from mlacheck.engines.parser import Parse
+from mlacheck.engines.parser import Parse, Positional
 from mlacheck.frozen import replace
 
 if TYPE_CHECKING:
@@ -42,11 +42,17 @@ class _Words:
 
 
 def parse_rewritten(
-    grammar: Grammar, words: Sequence[str], unknown: Mapping[int, tuple[str, ...]]
+    grammar: Grammar,
+    words: Sequence[str],
+    unknown: Mapping[int, tuple[str, ...]],
+    positional: Positional | None = None,
 ) -> Arguments:
     """Parse an argv of an engine that rewrites it first."""
     rewritten, cut = _dotted(_dashes(words, unknown))
-    arguments = Parse(grammar, rewritten.texts, rewritten.unknown).arguments()
+    if positional is not None and positional.loose:
+        moved = [at for at, spans in enumerate(rewritten.spans) if spans[0][0] in positional.loose]
+        positional = replace(positional, loose=moved)
+    arguments = Parse(grammar, rewritten.texts, rewritten.unknown, positional).arguments()
     given = {name: _located(one, rewritten.spans) for name, one in arguments.given.items()}
     problems = tuple(
         one if one.index is None else replace(one, index=rewritten.spans[one.index][0][0])

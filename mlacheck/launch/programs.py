@@ -169,14 +169,6 @@ SERVERS: Final = {
 POSITIONAL_MODEL: Final[dict[str, str]] = {
     known["serve"]["entry"]: known["serve"]["model"] for known in _KNOWN.values()
 }
-# Entry points that take the model behind flags too, with the flags beside which they do not.
-MODEL_ANYWHERE: Final[dict[str, frozenset[str]]] = {
-    known["serve"]["entry"]: frozenset(
-        {known["serve"]["model"], *(f"--{one}" for one in known["serve"]["anywhere"])}
-    )
-    for known in _KNOWN.values()
-    if "anywhere" in known["serve"]
-}
 # The flag with which a launcher chooses another server, and its values for LLMs.
 SERVER_KINDS: Final[dict[str, dict[str, Any]]] = {
     known["serve"]["entry"]: known["serve"]["kind"] for known in _KNOWN.values() if "kind" in known["serve"]

@@ -89,10 +89,15 @@ def _changes(line: Line, problem: ArgumentProblem) -> Iterator[Change]:
             head = words[start].text.partition("=")[0]
             new = (f"{head}={one}",) if "=" in words[start].text else (words[start].text, one)
             yield Change(start, end, new, f"set {problem.flag} {one}", None, rank)
+    elif problem.kind == "unexpected-argument":
+        meant = tuple(_as_model(line, at))
+        if meant:
+            yield from meant
+            return  # a line without its model is none that was meant
     elif problem.kind == "unexpected-value":
         name = words[at].text.partition("=")[0]
         yield Change(at, at + 1, (name,), f"write {name} without a value")
-    elif words[at].text.startswith(DASHES):
+    if words[at].text.startswith(DASHES):
         typed = words[at].text
         flag = "--" + typed.lstrip("".join((*DASHES, "-")))
         yield Change(at, at + 1, (flag,), f"write {flag} for {typed}: its dash is no hyphen")
@@ -100,6 +105,22 @@ def _changes(line: Line, problem: ArgumentProblem) -> Iterator[Change]:
         given = " ".join(word.text for word in words[start:end])
     why = f" ({problem.note})" if problem.note and problem.kind == "unknown-flag" else ""
     yield Change(start, end, (), f"drop {given}{why}", problem.dest or words[at].text.partition("=")[0])
+
+
+def _as_model(line: Line, at: int) -> Iterator[Change]:
+    """Take a word of its own that names a model as the model, in place of one that names none."""
+    words, dest = line.command.words, line.around.compiled.program.model
+    given = line.arguments.given.get(dest)
+    if "/" not in words[at].text:
+        return
+    if given is None:
+        flag = line.around.grammar.option(dest).flag
+        yield Change(at, at + 1, (flag, words[at].text), f"write {flag} {words[at].text}")
+        return
+    start, end = given.spans[0]
+    named = words[end - 1]
+    if (start == end - 1 or words[start].implied) and "/" not in named.text:
+        yield Change(end - 1, end, (), f"drop {named.text}")
 
 
 def _likely(line: Line, problem: ArgumentProblem, name: str) -> Sequence[str]:
@@ -128,9 +149,10 @@ def _span(line: Line, problem: ArgumentProblem) -> tuple[int, int]:
 
 
 def _up_to_flag(line: Line, end: int) -> int:
-    """Give the end of the values before the next flag; words that may be flags are none of them."""
+    """Give the end of the values before the next flag; words that may be flags, or are taken, are none."""
     words, loose = line.command.argv, line.command.loose
-    while end < len(words) and not words[end].startswith("-") and end not in loose:
+    taken = {start for given in line.arguments.given.values() for start, _ in given.spans}
+    while end < len(words) and not words[end].startswith("-") and end not in loose and end not in taken:
         end += 1
     return end
 

@@ -86,6 +86,21 @@ def test_args_may_be_text_with_or_without_the_command():
     assert [report.verdict for report in reports] == ["ok"] * 3
 
 
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [
+        ("vllm", ["serve", "Qwen/Qwen3-8B", "-tp", "2"]),
+        ("vllm", ["serve", "-tp", "2", "Qwen/Qwen3-8B"]),
+        ("vllm", ["-tp", "2", "Qwen/Qwen3-8B"]),
+        ("sglang", ["serve", "Qwen/Qwen3-8B", "--tp", "2"]),
+    ],
+)
+def test_args_are_what_stands_after_the_program(engine, words):
+    version = "0.33.0" if engine == "vllm" else "0.5.23"
+    [report] = check(case(engine=engine, engine_version=version, args=words))
+    assert (report.verdict, report.target["model"]) == ("ok", "Qwen/Qwen3-8B")
+
+
 @pytest.mark.parametrize("args", ["", " ", []])
 def test_a_model_beside_the_args_is_enough(args):
     [report] = check(case(args=args, model="meta-llama/Llama-3.1-8B-Instruct"))

@@ -443,7 +443,7 @@ def test_flags_of_a_launcher_are_not_the_engines(launcher, version):
         ("--enforce-eager Qwen/Qwen3-8B other", "error", "MLA007"),
         ("Qwen/Qwen3-8B --port 1 other", "error", "MLA007"),
         # Refused by the engine, which wants the model first then.
-        ("--enforce-eager Qwen/Qwen3-8B --served-model-name x", "error", "MLA007"),
+        ("--enforce-eager Qwen/Qwen3-8B --served-model-name x", "error", "MLV350"),
     ],
 )
 def test_vllm_takes_the_model_behind_flags(words, verdict, id_):

@@ -125,3 +125,29 @@ def test_of_a_config_that_is_read_later_only_the_last_one_counts():
     assert (problem.late, problem.index) == (True, 5)
     assert [one.late for one in parse(f"--model m -sc {nope} -tp x").problems] == [False, True]
     assert [one.late for one in parse('--model m -ac {"backend":"nope"}').problems] == [False]
+
+
+@pytest.mark.parametrize(
+    ("line", "model", "refused"),
+    [
+        ("--port 8000 a/b", "a/b", []),
+        ("-tp 8 --enforce-eager a/b --seed 1", "a/b", []),
+        ("-O3 a/b", "a/b", []),
+        ("--bogus 3 a/b", "a/b", ["--bogus"]),
+        ("--seed 1 a/b c/d", "a/b", ["c/d"]),
+        ("--model a/b -tp 8 c/d", "a/b", ["c/d"]),
+        ("--served-model-name x a/b", "Qwen/Qwen3-0.6B", []),
+    ],
+)
+def test_a_word_of_its_own_is_the_model_wherever_it_stands(line, model, refused):
+    read = Grammar.load("vllm", "0.33.0").parse(line.split(), positional=True)
+    assert read.values["model"] == model
+    assert [one.token for one in read.problems] == refused
+
+
+def test_a_word_that_is_not_known_may_be_the_model_unless_it_may_be_flags():
+    grammar = Grammar.load("vllm", "0.33.0")
+    assert "model" in grammar.parse(["-tp", "8", "$M"], {2: ("M",)}, positional=True).given
+    assert "model" not in grammar.parse(["-tp", "8", "$M"], {2: ("M",)}, loose=(2,), positional=True).given
+    # Words that are rewritten move the places of those after them.
+    assert "model" not in grammar.parse(["-O3", "$M"], {1: ("M",)}, loose=(1,), positional=True).given

@@ -188,3 +188,26 @@ def test_no_line_does_all_that_a_better_one_does_and_more(text):
     found = Session(TargetFlags(engine_version="0.5.23", gpu="h200")).solutions(command)
     for at, one in enumerate(found):
         assert not any(better.changes < one.changes for better in found[:at])
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("vllm serve --bogus 3 Qwen/Qwen3-8B", "vllm serve Qwen/Qwen3-8B"),
+        (
+            "python -m vllm.entrypoints.openai.api_server Qwen/Qwen3-8B",
+            "python -m vllm.entrypoints.openai.api_server --model Qwen/Qwen3-8B",
+        ),
+        (
+            "docker run vllm/vllm-openai:v0.33.0 serve Qwen/Qwen3-8B",
+            "docker run vllm/vllm-openai:v0.33.0 Qwen/Qwen3-8B",
+        ),
+        (
+            "python -m sglang.launch_server Qwen/Qwen3-8B --tp 2",
+            "python -m sglang.launch_server --model-path Qwen/Qwen3-8B --tp 2",
+        ),
+    ],
+)
+def test_a_correction_keeps_the_model(text, line):
+    version = "0.33.0" if "vllm" in text else "0.5.23"
+    assert [remedy.command for remedy in corrected(check(text, version, "h200"))] == [line]
