@@ -23,7 +23,7 @@ def test_the_rules_agree_with_the_engine(agrees, path):
 def test_a_verdict_that_the_engine_did_not_give_is_noticed():
     path = FILES[-1]
     version = path.name.removesuffix(".jsonl.gz")
-    rows = list(conformance.rows_of(path))[:80]
+    rows = list(conformance.rows_of(path))[::15]
     flipped = [
         {**row, "verdict": "error", "message": "made up"}
         if row["verdict"] == "ok"
