@@ -294,8 +294,9 @@ def extract(
     found = json.loads(done.stdout.rpartition("\n")[2])
     head = {"engine": "vllm", "version": wheel.version, "prog": found.pop("prog")}
     rewrites = ["dashes", "dotted", "optimization-level"]
-    # `model_tag` of the parser, which `vllm serve` makes its model.
-    return {**head, "rewrites": rewrites, "positional": "model", **needs(wheel), **found}
+    # What `vllm serve` makes its model.
+    positional = {"name": "model_tag", "gives": "model"}
+    return {**head, "rewrites": rewrites, "positional": positional, **needs(wheel), **found}
 
 
 def main() -> int:

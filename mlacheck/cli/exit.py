@@ -56,9 +56,8 @@ def say_nothing_in(paths: Sequence[str]) -> None:
 def say_no_command(result: LaunchResult, *, allow_empty: bool = False) -> int:
     """Say that a line of the command line launches nothing, and give the exit code."""
     for problem in result.problems:
-        click.echo(
-            f"{problem.level}: {problem.message} (line {problem.line}, column {problem.column})", err=True
-        )
+        level = "info" if allow_empty and problem.kind == "no-launch-command" else problem.level
+        click.echo(f"{level}: {problem.message} (line {problem.line}, column {problem.column})", err=True)
         click.echo(f"  {problem.hint}", err=True)
     if not result.problems:
         click.echo("error: no launch command found", err=True)

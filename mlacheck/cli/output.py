@@ -51,12 +51,12 @@ def output_options(function: F) -> F:
 def pair(formats: Sequence[str], outputs: Sequence[str], default: str = "text") -> list[tuple[str, str]]:
     """Match formats with outputs by position."""
     formats = formats or (default,)
-    outputs = outputs or (STDOUT,)
-    if len(formats) != len(outputs):
+    if len(formats) != len(outputs or (STDOUT,)):
         raise click.UsageError(
-            f"{len(formats)} --format and {len(outputs)} --output: give one --output PATH for each --format "
-            "(- is standard output)"
+            f"{len(formats)} --format and {len(outputs) or 'no'} --output: give one --output PATH for each "
+            "--format (- is standard output)"
         )
+    outputs = outputs or (STDOUT,)
     places = [output if output == STDOUT else os.path.abspath(output) for output in outputs]  # noqa: PTH100 - never asks for the path itself
     twice = next((output for at, output in enumerate(outputs) if places[at] in places[:at]), None)
     if twice is not None:

@@ -137,7 +137,11 @@ def _command(log: Log, session: Session) -> tuple[LaunchCommand | None, str, tup
     grammar, program = checker.grammar, checker.compiled.program
     reads = program.reads | {program.model}
     words: list[str] = []
-    for name, value in log.arguments.items():
+    arguments = dict(log.arguments)
+    word = arguments.pop(grammar.positional_name or "", None)
+    if word is not None and grammar.positional is not None:
+        arguments[grammar.positional] = word
+    for name, value in arguments.items():
         option = grammar.options.get(name)
         if option is None or name not in reads or value is None or value == grammar.defaults.get(name):
             continue

@@ -28,7 +28,7 @@ class Grammar:
         rows: Sequence[Mapping[str, Any]],
         details: Mapping[str, Any] | None = None,
         rewrites: Sequence[str] = (),
-        positional: str | None = None,
+        positional: Mapping[str, str] | None = None,
     ) -> None:
         self.engine, self.version = engine, version
         self.options: dict[str, Option] = {}  # by dest, as it is best written
@@ -39,7 +39,9 @@ class Grammar:
         self.switches: dict[str, tuple[str, object, str]] = {}  # dest, value, canonical flag
         self.converters = converters(details or {}, {row.get("type") or "str" for row in rows})
         self.rewrites = frozenset(rewrites)
-        self.positional = positional  # the argument that a word of its own gives, wherever it stands
+        # The argument that a word of its own gives, wherever it stands, and what the parser calls that word.
+        self.positional = positional["gives"] if positional else None
+        self.positional_name = positional["name"] if positional else None
         self.required: list[Option] = []
         for row in rows:
             self._add(_option(row), row)

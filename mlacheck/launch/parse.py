@@ -14,11 +14,15 @@ from mlacheck.launch.programs import MODULES, POSITIONAL_MODEL, SERVERS, basenam
 from mlacheck.launch.quoting import quote
 from mlacheck.launch.reader import Reader
 from mlacheck.probes.engine import ENGINES
+from mlacheck.similar import closest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MOST_CHARACTERS: Final = 1_000_000
+# The words of a text that may misspell an entry point, and how like one such a word is.
+_LEADING: Final = 4
+_LIKE: Final = 0.8
 _FORMS: Final = ", ".join(
     [
         f"`python -m {next(iter(MODULES))} ...`",
@@ -134,7 +138,10 @@ def _result(reader: Reader) -> LaunchResult:
     if not reader.commands and not any(problem.level == "error" for problem in reader.problems):
         seen = reader.seen
         at = 0 if seen is None else seen.place
-        level = "error"
+        level, hint = "error", f"give {_FORMS}"
+        meant = next(filter(None, map(_meant, reader.seen_words[:_LEADING])), None)
+        if meant is not None:
+            hint = f"did you mean {meant}? {hint}"
         if seen is None:
             what = "the input holds no launch command"
         elif seen.unknown:
@@ -143,8 +150,14 @@ def _result(reader: Reader) -> LaunchResult:
             # A client or a tool of the engine: not a mistake.
             told = itertools.takewhile(lambda word: not word.startswith("-"), reader.seen_words[1:])
             what = f"`{' '.join((basename(seen.text), *told))}` starts no server: there is nothing to check"
-            level = "info"
+            level = "error" if meant else "info"
         else:
             what = f"the input holds no launch command: `{seen.text}` starts no engine that is known here"
-        reader.problem("no-launch-command", what, f"give {_FORMS}", at, level)
+        reader.problem("no-launch-command", what, hint, at, level)
     return LaunchResult(reader.finish(), tuple(reader.problems))
+
+
+def _meant(word: str) -> str | None:
+    """Give the word of a launch that a word misspells."""
+    known = (*MODULES, *SERVERS, *(entry.rpartition(" ")[2] for entry in POSITIONAL_MODEL))
+    return None if word in known else next(iter(closest(word, known, 1, _LIKE)), None)

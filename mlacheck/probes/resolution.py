@@ -186,8 +186,8 @@ class Resolution:
             return Sourced(None, why)
         step = "name the one that runs there" if floating else "name it"
         self.assumptions.append(
-            f"{self.engine} {self.recorded} is assumed, the newest recorded: {why}; {step}, "
-            f"e.g. --engine-version {self.recorded}"
+            f"{self.engine} {self.recorded} is assumed, the newest recorded, so nothing is certain to pass: "
+            f"{why}; {step}, e.g. --engine-version {self.recorded}"
         )
         return Sourced(Version(self.recorded), f"assumed: {why}")
 
