@@ -48,7 +48,7 @@ def test_the_outcome_is_told_when_every_report_goes_to_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--format", "text", "--format", "sarif"), "2 --format and 1 --output"),
+        (("--format", "text", "--format", "sarif"), "2 --format and no --output"),
         (("--output", "a", "--output", "b"), "1 --format and 2 --output"),
         (("--format", "json", "--output", "-", "--format", "text", "--output", "-"), "given twice"),
         (("--format", "json", "--output", "a", "--format", "text", "--output", "./a"), "given twice"),
