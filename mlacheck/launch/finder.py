@@ -15,12 +15,12 @@ from mlacheck.launch.programs import (
     RUNNERS,
     RUNS_STRINGS,
     SCRIPTS,
-    SERVER_IMAGES,
     SERVERS,
     SHELLS,
     Module,
     basename,
-    image_module,
+    image_server,
+    misread_by,
 )
 from mlacheck.launch.slurm import step
 from mlacheck.pattern import lazy
@@ -253,9 +253,8 @@ class _Scan:
             elif name == "--env" and (match := ASSIGNMENT.match(value)):
                 self.env.put(match.group(1), value[match.end() :], self.fields[index].unknown)
         self.hit.image = image
-        repository = (image or "").split("@")[0].rsplit(":", 1)[0]
-        module = image_module(repository) if self.words[after : after + 1] else None
-        if module is None or not self.words[after].startswith("--"):
+        module = image_server(image or "", self.words[after]) if self.words[after : after + 1] else None
+        if module is None:
             return False
         self.hit.module, self.hit.argv_at = module, after
         return True
@@ -278,9 +277,8 @@ class _Scan:
             return False
         after = options.image_at + 1
         if options.entrypoint is None:
-            repository = (self.hit.image or "").removeprefix("docker.io/").split("@")[0].split(":")[0]
-            flags = self.words[after : after + 1] and self.words[after].startswith("--")
-            module = SERVER_IMAGES.get(repository) or (image_module(repository) if flags else None)
+            first = self.words[after] if self.words[after : after + 1] else ""
+            module = image_server(self.hit.image or "", first) or misread_by(self.hit.image or "", first)
             if module is not None:
                 self.hit.module, self.hit.argv_at = module, after
             return module is not None

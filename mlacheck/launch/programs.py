@@ -191,11 +191,38 @@ STARTS: Final = {"serve", *CONTAINERS} | {
 }
 
 
-def image_module(repository: str) -> Module | None:
-    """Give the server that an image runs when it gets only flags, by the image's name."""
+def image_server(image: str, first: str) -> Module | None:
+    """Give the server that an image's own entry point is, with the first of the words that it gets."""
+    repository = _repository(image)
+    known = server_image(repository)
+    if known is not None and not _is_program(first):
+        return known
     name = basename(repository)
-    engine = next((one for one in ENGINES if one in name), None)
+    engine = next((one for one in ENGINES if one in name), None) if first[:1] == "-" != first else None
     return None if engine is None else Module(engine, _KNOWN[engine]["image"])
+
+
+def misread_by(image: str, first: str) -> Module | None:
+    """Give the server that an image starts where it gets another program, which it takes for its model."""
+    return SERVER_IMAGES.get(_repository(image)) if _is_program(first) else None
+
+
+def server_image(repository: str) -> Module | None:
+    """Give the server of an image that is known to start one, a copy in another registry too."""
+    ends = (module for name, module in SERVER_IMAGES.items() if f"/{repository}".endswith(f"/{name}"))
+    return next(ends, None)
+
+
+def _repository(image: str) -> str:
+    path, slash, name = image.partition("@")[0].rpartition("/")
+    return f"{path}{slash}{name.partition(':')[0]}".removeprefix("docker.io/")
+
+
+def _is_program(word: str) -> bool:
+    name = basename(word)
+    return (
+        name in SHELLS or name in SERVERS or name.startswith("python") or word.startswith(("/bin/", "/usr/"))
+    )
 
 
 def basename(word: str) -> str:

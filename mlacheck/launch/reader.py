@@ -11,6 +11,7 @@ from mlacheck.launch.finder import Environment, Hit, find
 from mlacheck.launch.frame import Frame, Line
 from mlacheck.launch.piece import Field, Lines, Piece, Pieces
 from mlacheck.launch.plain import plain_words
+from mlacheck.launch.programs import image_server, misread_by
 from mlacheck.launch.quoting import quote
 from mlacheck.launch.recognizer import Recognizer, plain_launch
 from mlacheck.launch.shell.world import ANYWHERE, MOST_WORLDS
@@ -211,6 +212,38 @@ class Reader(Recognizer):
             return False
         hit = find(fields, Environment())
         return hit is not None and not hit.guess and plain_launch(Line([], fields), hit)
+
+    def arguments(self, fields: list[Field], frame: Frame, env: Environment, *, sure: bool = True) -> bool:
+        """Read what an image's entry point gets, if that is `sure`; tell whether it is a server."""
+        first = fields[0]
+        module = image_server(frame.around.image or "", first.text)
+        if module is not None:
+            self.flags(fields, module, frame, env)
+        elif sure:
+            self.misread(first.text, first.place, frame)
+        return module is not None
+
+    def misread(self, program: str, at: int, frame: Frame) -> None:
+        """Tell of a program that is given to an image whose entry point is a server."""
+        server = misread_by(frame.around.image or "", program)
+        if server is not None:
+            self.problem(
+                "entry-point",
+                f"the image starts `{server.entry}` itself, which takes {program} for its model",
+                "give the model and the flags alone, or set the entry point too",
+                at,
+            )
+
+    def program(self, field: Field) -> None:
+        """Look at the word that names the program of a list that no shell reads."""
+        if any(blank in field.text for blank in " \t\n") and self.mentions(field.text):
+            shown = " ".join(field.text.split())
+            self.problem(
+                "one-word",
+                f"a program called {shown[:60]!r} as a whole is started: a list is not split at blanks",
+                'write each word as an item of its own, or give the text to a shell: ["bash", "-c", "..."]',
+                field.place,
+            )
 
     def flags(
         self,

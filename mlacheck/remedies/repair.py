@@ -90,6 +90,11 @@ def _changes(line: Line, problem: ArgumentProblem) -> Iterator[Change]:
             new = (f"{head}={one}",) if "=" in words[start].text else (words[start].text, one)
             yield Change(start, end, new, f"set {problem.flag} {one}", None, rank)
     elif problem.kind == "unexpected-argument":
+        taken = _taken_for_model(line.command, at)
+        if taken is not None:
+            given = " ".join(word.text for word in words[slice(*taken)])
+            yield Change(*taken, (), f"drop {given}, which is taken for the model")
+            return  # what stands after it is the model
         meant = tuple(_as_model(line, at))
         if meant:
             yield from meant
@@ -121,6 +126,17 @@ def _as_model(line: Line, at: int) -> Iterator[Change]:
     named = words[end - 1]
     if (start == end - 1 or words[start].implied) and "/" not in named.text:
         yield Change(end - 1, end, (), f"drop {named.text}")
+
+
+def _taken_for_model(command: LaunchCommand, stray: int) -> tuple[int, int] | None:
+    """Give the launcher's own words that are given once more, as to an image that starts with them."""
+    words, start = command.words, stray - 1
+    if start < 1 or not words[start - 1].implied:
+        return None
+    program, _, verb = command.entry.rpartition(" ")
+    if words[start].text == verb:
+        return start, stray
+    return (start, stray + 1) if [words[start].text, words[stray].text] == [program, verb] else None
 
 
 def _likely(line: Line, problem: ArgumentProblem, name: str) -> Sequence[str]:

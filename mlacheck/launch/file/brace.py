@@ -9,7 +9,6 @@ from mlacheck.frozen import replace
 from mlacheck.launch.file.split import split_words
 from mlacheck.launch.finder import Environment
 from mlacheck.launch.piece import Field, Piece, Pieces
-from mlacheck.launch.programs import image_module
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -122,11 +121,9 @@ class _Walk:
         image = block["image"][0] if block.get("image") else None
         settled = image.text if image is not None and not image.unknown else ""
         inner = replace(self.frame, around=replace(self.frame.around, image=settled or None))
-        if words[0].text.startswith("--"):
-            module = image_module(settled.split("@")[0].rsplit(":", 1)[0])
-            if module is not None:
-                self.reader.flags(words, module, inner, Environment())
-        elif any(self.reader.mentions(one.text) for one in words):
+        if self.reader.arguments(words, inner, Environment(), sure="command" not in block):
+            return
+        if any(self.reader.mentions(one.text) for one in words):
             if len(words) == 1:
                 self.reader.script(words[0].pieces, inner)
             else:

@@ -14,7 +14,6 @@ from mlacheck.launch.file.split import split_words
 from mlacheck.launch.finder import Environment
 from mlacheck.launch.frame import Frame, Surroundings
 from mlacheck.launch.piece import Field, Piece, Pieces
-from mlacheck.launch.programs import image_module
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 _ESCAPE: Final = re.compile(r"#\s*escape\s*=\s*(.)\s*$", re.IGNORECASE)
 _INSTRUCTION: Final = re.compile(r"[ \t]*([A-Za-z]+)(?=[ \t\\\n]|$)[ \t]*")
 _HEREDOC: Final = re.compile(r"<<-?\s*([\"']?)([A-Za-z_][A-Za-z0-9_]*)\1")
+# A test of a shell has a blank after its bracket.
+_LIST: Final = re.compile(r"\s*\[(?:[\"'\w]|.*,.*\]\s*$)", re.DOTALL)
 _OPTION: Final = re.compile(r"--[a-z-]+(?:=\S+)?[ \t]+")
 
 
@@ -61,7 +62,7 @@ def read_dockerfile(reader: Reader, pieces: Pieces, frame: Frame) -> None:
         elif name == "ENV":
             _environment(stage, body, known)
         elif name in ("ENTRYPOINT", "CMD"):
-            given = _command(body)
+            given = _command(reader, stage, body)
             if name == "ENTRYPOINT":
                 stage.entrypoint = given
                 if stage.inherits:  # an entry point takes the command of its base image away
@@ -138,7 +139,7 @@ def _environment(stage: _Stage, body: Pieces, known: dict[str, str]) -> None:
         stage.env.put(name, told, word.unknown)
 
 
-def _command(body: Pieces) -> tuple[str, list[Field], Pieces]:
+def _command(reader: Reader, stage: _Stage, body: Pieces) -> tuple[str, list[Field], Pieces]:
     """Read CMD or ENTRYPOINT: a JSON list, else text for a shell."""
     if body.text.lstrip().startswith("["):
         try:
@@ -148,6 +149,14 @@ def _command(body: Pieces) -> tuple[str, list[Field], Pieces]:
         if isinstance(node, Sequence) and all(isinstance(item, Scalar) for item in node.items):
             placed(node, body)
             return "exec", [item.field() for item in node.items if isinstance(item, Scalar)], body
+        if _LIST.match(body.text) and reader.mentions(f"{body.text} {stage.image}"):
+            reader.problem(
+                "not-json",
+                "this is no JSON, so a shell gets it, brackets and all",
+                "write the list as JSON: double quotes around each word, and a comma between them",
+                body.offset(0),
+            )
+            return "exec", [], body
     return "shell", [], body
 
 
@@ -162,21 +171,20 @@ def _finish(reader: Reader, stage: _Stage, frame: Frame) -> None:
         return
     fields = [*(entry[1] if entry else []), *(command[1] if command and command[0] == "exec" else [])]
     if command is not None and command[0] == "shell":
-        if entry is None and reader.mentions(command[2].text):
+        if not (entry and entry[1]) and reader.mentions(command[2].text):
+            if entry is None:
+                reader.misread("/bin/sh", command[2].offset(0), inner)
             reader.script(command[2].pieces, inner, env)
         return
-    if not fields:
+    if not fields or (entry is None and reader.arguments(fields, inner, env)):
         return
+    reader.program(fields[0])
     if any(reader.mentions(field.text) for field in fields):
         if command is None and not any(field.text.startswith("-") and field.text != "-m" for field in fields):
             # An entry point without arguments waits for those of `docker run`.
             more = Piece("...", fields[-1].place, names=("what the container is given",), splits=True)
             fields = [*fields, Field((more,), place=fields[-1].place)]
         reader.words(list(fields), inner, env)
-    elif entry is None and fields[0].text.startswith("--"):
-        module = image_module((stage.image or "").split("@")[0].rsplit(":", 1)[0])
-        if module is not None:
-            reader.flags(list(fields), module, inner, env)
 
 
 def _copied(reader: Reader, body: Pieces, heredocs: list[Pieces], stage: _Stage, frame: Frame) -> None:

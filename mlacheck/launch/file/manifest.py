@@ -14,7 +14,7 @@ from mlacheck.launch.file.markdown import read_blocks
 from mlacheck.launch.file.node import Mapping, Node, Scalar, Sequence, scalars, walk
 from mlacheck.launch.file.split import split_words
 from mlacheck.launch.piece import Field, Piece, Pieces
-from mlacheck.launch.programs import SCRIPTS, image_module
+from mlacheck.launch.programs import SCRIPTS, image_server
 from mlacheck.probes.engine import ENGINES
 
 if TYPE_CHECKING:
@@ -53,10 +53,12 @@ class Manifest:
         self.seen: set[int] = set()
         self.maps = FlagMaps(reader)
         self.given = Given(reader)
+        self.kubernetes = False  # the document is an object of its API
 
     def read(self, root: Node) -> None:
         """Read one document."""
         self.seen = set()  # ids count only while their nodes are held
+        self.kubernetes = isinstance(root, Mapping) and root.get("apiVersion") is not None
         self.given.begin(compose=isinstance(root, Mapping) and isinstance(root.get("services"), Mapping))
         engine = self.maps.config_of(root) if isinstance(root, Mapping) else None
         if engine is not None and isinstance(root, Mapping):
@@ -118,14 +120,18 @@ class Manifest:
         frame = replace(self.frame, around=around)
         done = {"entrypoint", "command", "args", "module", "env", "environment"}
         first = words[0].text
-        # A command of flags alone is what an image's own entry point gets.
-        if (command is None or args is None) and first.startswith("--"):
-            engine = image_module((around.image or "").split("@")[0].rsplit(":", 1)[0])
-            if engine is None:
-                self._unrendered(node)
-                return set()
-            self.reader.flags(words, engine, frame, env)
+        # A command of flags alone is what an image's own entry point gets; where `command` may stand for
+        # either, so is any.
+        listed = self.kubernetes or self.given.compose
+        flags = first.startswith("-")
+        own = command is None or (args is None and (flags or not listed))
+        if own and self.reader.arguments(words, frame, env, sure=command is None):
             return done
+        if own and flags:
+            self._unrendered(node)
+            return set()
+        if isinstance(command, Sequence) and listed:
+            self.reader.program(words[0])
         if not any(self.reader.mentions(field.text) for field in words):
             if command is None and first.startswith("{{"):
                 self._unrendered(node)
@@ -141,7 +147,7 @@ class Manifest:
         """Tell of flags that an engine's image gets, of which a template has yet to write the tag."""
         image = node.text("image") or ""
         named, mark, _ = image.partition("{{")
-        if mark and image_module(named.split("@")[0].rstrip(": \"'").rsplit(":", 1)[0]) is not None:
+        if mark and image_server(named.rstrip(": \"'"), "--") is not None:
             self.reader.problem(
                 "template",
                 f"the file is a template that is not rendered yet: its image is {image}",

@@ -15,7 +15,7 @@ from mlacheck.launch.file.decode import MOST_BYTES, bytes_name_entry, decode, na
 from mlacheck.launch.file.kind import is_template, kind_of, may_be_template
 from mlacheck.launch.frame import Frame
 from mlacheck.launch.piece import Lines, Pieces, document
-from mlacheck.launch.programs import MENTIONS, image_module
+from mlacheck.launch.programs import MENTIONS, image_server
 from mlacheck.launch.reader import Reader
 from mlacheck.probes.engine import ENGINES
 
@@ -155,7 +155,7 @@ def _read(text: Document, engine: str, env: Mapping[str, str] | None, beside: Be
 def _serves(text: str) -> bool:
     """Tell whether a template gives flags to an engine's image, whose own entry point is the server."""
     images = _IMAGE.findall(text) if _FLAGS.search(text) else ()
-    return any(image_module(one.split("@")[0].rstrip(":").rsplit(":", 1)[0]) for one in images)
+    return any(image_server(one.rstrip(":"), "--") for one in images)
 
 
 def _template(text: str, lines: Lines) -> LaunchProblem:

@@ -10,7 +10,6 @@ from mlacheck.frozen import replace
 from mlacheck.launch.file.split import split_words
 from mlacheck.launch.finder import Environment
 from mlacheck.launch.piece import Field, Piece, Pieces
-from mlacheck.launch.programs import image_module
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -133,11 +132,9 @@ def _container(reader: Reader, section: _Section, env: Environment, frame: Frame
     words = [*_words(section.get("Entrypoint") or (), env), *_words(section.get("Exec") or (), env)]
     if not words:
         return
-    if words[0].text.startswith("--"):
-        module = image_module(image.split("@")[0].rsplit(":", 1)[0])
-        if module is not None:
-            reader.flags(words, module, inner, env)
-    elif any(reader.mentions(one.text) for one in words):
+    if not section.get("Entrypoint") and reader.arguments(words, inner, env):
+        return
+    if any(reader.mentions(one.text) for one in words):
         reader.words(words, inner, env)
 
 

@@ -421,3 +421,12 @@ def test_the_lists_of_a_dockerfile_stay_lists(tmp_path, text, after):
     path.write_text(f"FROM x\n{text}")
     fix(path, "--write", "--gpu", "h200", "--engine-version", "0.5.22")
     assert path.read_text() == f"FROM x\n{after}"
+
+
+@pytest.mark.parametrize("given", ["serve", "vllm serve"])
+def test_what_an_image_starts_itself_is_dropped_and_not_the_model(given):
+    line = f"docker run vllm/vllm-openai:v0.33.0 {given} Qwen/Qwen3-8B -tp 3"
+    done = CliRunner().invoke(
+        cli, ["fix", "--no-config", "--gpu", "h200", "--engine-version", "0.33.0", "--args", line]
+    )
+    assert done.stdout == "docker run vllm/vllm-openai:v0.33.0 Qwen/Qwen3-8B -tp 8\n"
