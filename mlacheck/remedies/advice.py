@@ -120,17 +120,20 @@ class Advice:
         well = [world for world in worlds if _passes(world, edits)]
         before, after = well[0].outcome(), well[0].outcome(edits)
         new = len(warnings(well[0], after) - warnings(well[0], before))
-        total = Costs(self.preferences, before).loss(edits, after, new) + _PARTLY * (len(worlds) - len(well))
+        costs = Costs(self.preferences, before)
+        total = costs.loss(edits, after, new) + _PARTLY * (len(worlds) - len(well))
         for change in repair.changes if repair else ():
             total += _FARTHER * change.rank
             if change.drops is not None:
-                keep = self.preferences.keep(change.drops)
-                total += _DROPPED + (keep.weight if keep else 0)
+                total += _DROPPED + costs.dropped(change.drops, change.value)[0]
         return total
 
     def _write(
         self, repair: Repair | None, line: Line, edits: Edits, worlds: Sequence[Evaluation], loss: float
     ) -> Solution | None:
+        changes = repair.changes if repair else ()
+        if any(edits.get(change.writes or "") == UNSET for change in changes):
+            return None  # the line without the misspelt flag is another repair
         text, edited = write_edit(line.command, line.arguments, line.around.grammar, edits)
         beside = {name for name in line.options.env or {} if f"env.{name}" in edits}
         env = {name: value for name, value in (line.options.env or {}).items() if name not in beside}
@@ -142,14 +145,15 @@ class Advice:
         if not good:
             return None
         world = worlds[good[0]]
-        cost = Costs(self.preferences, world.outcome()).words(world.outcome(edits))
+        costs = Costs(self.preferences, world.outcome())
+        gone = [costs.dropped(one.drops, one.value)[1] for one in changes if one.drops]
+        cost = "; ".join(filter(None, (*gone, costs.words(world.outcome(edits)))))
         if len(good) < len(worlds):
             some = f"passes on {gpus(worlds[number] for number in good)} only"
             cost = "; ".join(filter(None, (some, cost)))
         told = "; ".join(filter(None, (repair.text if repair else "", text)))
         made = frozenset(
-            {f"{name}={value}" for name, value in edits.items()}
-            | {change.text for change in (repair.changes if repair else ())}
+            {f"{name}={value}" for name, value in edits.items()} | {change.text for change in changes}
         )
         same = all(name.removeprefix("env.") in beside for name in edits) and repair is None
         return Solution(told, edited.command, None if same else edited.text, dict(edits), cost, loss, made)

@@ -38,6 +38,13 @@ class Costs:
             if text
         )
 
+    def dropped(self, name: str, value: str) -> tuple[float, str]:
+        """Weigh an argument that is left out before the line can be read, and say that it goes."""
+        keep = self._keeps.get(name)
+        if keep is None or any(value == str(one) for one in keep.gone):
+            return 0, ""
+        return keep.weight, (keep.lost or "").format(old=value)
+
     def loss(self, edits: Edits, after: Outcome, new_warnings: int) -> float:
         """Weigh a corrected line; less is better."""
         lost = sum(weight for weight, _, _, _ in self._differences(after))

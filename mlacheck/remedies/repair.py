@@ -36,6 +36,8 @@ class Change:
     words: tuple[str, ...]
     text: str
     drops: str | None = None  # the argument, or the flag, that the line then lacks
+    value: str = ""  # that it has with it
+    writes: str | None = None  # the argument that a misspelt flag is read as
     rank: int = 0  # how many readings of the word are closer
 
 
@@ -79,16 +81,18 @@ def _changes(line: Line, problem: ArgumentProblem) -> Iterator[Change]:
             flag, _, fixed = one.partition(" ")
             if not fixed and _unlike(line, flag, words, at):
                 continue
+            dest = _dest(line, flag)
             if fixed or "=" in flag:
-                yield Change(start, end, tuple(one.split(" ")), f"write {one} for {given}", None, rank)
+                new = tuple(one.split(" "))
+                yield Change(start, end, new, f"write {one} for {given}", rank=rank, writes=dest)
             else:
-                word = f"{flag}{equals}{value}"
-                yield Change(at, at + 1, (word,), f"write {flag} for {name}", None, rank)
+                new = (f"{flag}{equals}{value}",)
+                yield Change(at, at + 1, new, f"write {flag} for {name}", rank=rank, writes=dest)
     elif problem.kind == "invalid-choice":
         for rank, one in enumerate(problem.suggestions):
             head = words[start].text.partition("=")[0]
             new = (f"{head}={one}",) if "=" in words[start].text else (words[start].text, one)
-            yield Change(start, end, new, f"set {problem.flag} {one}", None, rank)
+            yield Change(start, end, new, f"set {problem.flag} {one}", rank=rank)
     elif problem.kind == "unexpected-argument":
         taken = _taken_for_model(line.command, at)
         if taken is not None:
@@ -109,7 +113,16 @@ def _changes(line: Line, problem: ArgumentProblem) -> Iterator[Change]:
         end = _up_to_flag(line, end)
         given = " ".join(word.text for word in words[start:end])
     why = f" ({problem.note})" if problem.note and problem.kind == "unknown-flag" else ""
-    yield Change(start, end, (), f"drop {given}{why}", problem.dest or words[at].text.partition("=")[0])
+    value = given.partition("=" if "=" in words[start].text else " ")[2]
+    nearest = _dest(line, problem.suggestions[0]) if problem.suggestions else None
+    dropped = problem.dest or nearest or words[at].text.partition("=")[0]
+    yield Change(start, end, (), f"drop {given}{why}", dropped, value=value)
+
+
+def _dest(line: Line, flag: str) -> str | None:
+    """Name the argument that a flag sets, whatever value is written with it."""
+    option = line.around.grammar.flags.get(flag.partition(" ")[0].partition("=")[0])
+    return option.dest if option is not None else None
 
 
 def _as_model(line: Line, at: int) -> Iterator[Change]:

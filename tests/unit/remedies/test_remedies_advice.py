@@ -211,3 +211,17 @@ def test_no_line_does_all_that_a_better_one_does_and_more(text):
 def test_a_correction_keeps_the_model(text, line):
     version = "0.33.0" if "vllm" in text else "0.5.23"
     assert [remedy.command for remedy in corrected(check(text, version, "h200"))] == [line]
+
+
+def test_a_misspelt_flag_that_is_left_out_takes_with_it_what_it_meant():
+    first, *others = corrected(check(f"{DEEPSEEK} --dcp_size 8"))
+    assert first.text.startswith("write --dcp-size for --dcp_size")
+    dropped = next(one for one in others if one.text.startswith("drop --dcp_size"))
+    assert "DCP goes" in dropped.cost
+
+
+def test_a_misspelt_flag_is_not_put_right_to_be_dropped():
+    line = f"{DEEPSEEK} --dcp_size 8 --attention-backend trtllm_mla --speculative-algorithm EAGLE"
+    found = corrected(check(line))
+    assert any("DCP goes" in one.cost and one.text.startswith("drop --dcp_size") for one in found)
+    assert not any("drop --dcp-size" in one.text for one in found)
