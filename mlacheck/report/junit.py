@@ -56,7 +56,9 @@ def _cases(suite: Element, report: Report, style: Style) -> None:
             SubElement(case, "failure", type=str(row["state"]), message=_clean(str(row.get("detail") or "")))
         elif row.get("state") != "passes":
             SubElement(case, "skipped", message=_clean(f"{row.get('state')}: {row.get('detail') or ''}"))
-    # A command is a case of its own, so that one without findings shows as passed.
+    if report.verdict == "error":
+        return
+    # A command that does not fail is a case of its own: one without findings shows as passed.
     case = _case(suite, report, "verdict")
     why = why_unknown(report)
     if why is not None and style.strict:
