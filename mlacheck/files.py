@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _OF_COMMANDS: Final = frozenset(
     {
         "detached-flags",
+        "not-rendered",
         "broken-continuation",
         "look-alike",
         "config-not-read",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mlacheck.builtin import CARRIAGE_RETURNS
 from mlacheck.frozen import frozen, replace
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Commands of one text that are mended; a text with more is no launch file.
 _MOST: int = 200
+# What is wrong with a text that was read all the same.
+_READ_ALL_THE_SAME: Final = ("look-alike", "not-rendered", CARRIAGE_RETURNS.slug)
 _MOST_WAYS: int = 20  # of editing variables, for one solution
 
 
@@ -52,7 +54,7 @@ def mend(document: Document, session: Session, read: Callable[[Document], Launch
     unread = tuple(
         f"line {one.line}: {one.message}"
         for one in result.problems
-        if one.level == "error" and one.kind not in ("look-alike", CARRIAGE_RETURNS.slug)
+        if one.level == "error" and one.kind not in _READ_ALL_THE_SAME
     )
     accepted = _accepted(document, result, session)
     for number in range(min(len(result.commands), _MOST)):

@@ -128,7 +128,7 @@ def switched_off(node: Mapping, engine: str) -> list[str]:
         f"--no-{key.text}"
         for key, value in node.all().values()
         # The engine looks for the flag as it is written here, and its own are written with hyphens.
-        if "_" not in key.text and key.text.replace("-", "_") in on and _value(value) is False
+        if "_" not in key.text and key.text.replace("-", "_") in on and plain_value(value) is False
     ]
 
 
@@ -144,7 +144,7 @@ def config_fields(node: Mapping, engine: str) -> list[Field]:
         elif isinstance(value, Mapping):
             fields += [flag, Field((Piece(json.dumps(_plain(value))),), place=value.start, style="map")]
         else:
-            told = _value(value)
+            told = plain_value(value)
             known = _flags(engine)
             action = known.get(key.text.replace("-", "_"), "" if known else "store_true")
             if isinstance(told, bool) and (
@@ -158,7 +158,7 @@ def config_fields(node: Mapping, engine: str) -> list[Field]:
 
 
 def _scalar(node: Scalar) -> Field:
-    told = _value(node)
+    told = plain_value(node)
     text = str(told).lower() if isinstance(told, bool) else str(told)
     if text == node.text:
         return node.field()
@@ -168,7 +168,7 @@ def _scalar(node: Scalar) -> Field:
     )
 
 
-def _value(node: Node) -> Any:
+def plain_value(node: Node) -> Any:
     """Give what YAML makes of a value."""
     if not isinstance(node, Scalar):
         return _plain(node)
@@ -186,7 +186,7 @@ def _value(node: Node) -> Any:
 
 def _plain(node: Node, depth: int = 0) -> Any:
     if isinstance(node, Scalar):
-        return _value(node)
+        return plain_value(node)
     if depth > _DEEPEST:  # aliases can make a small text huge
         return None
     if isinstance(node, Mapping):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mlacheck.launch.envfile import variables
 from mlacheck.launch.file.interpolate import compose, kubernetes
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
     from mlacheck.launch.piece import Field
     from mlacheck.launch.reader import Reader
+
+
+# What the controller of a LeaderWorkerSet sets in each of its containers.
+GROUP_SIZE: Final = "LWS_GROUP_SIZE"
 
 
 class Given:
@@ -56,9 +60,25 @@ class Given:
         """Put in the variables that compose knows."""
         return compose(node.pieces, self.known) if self.compose else node.pieces
 
-    def environment(self, node: Mapping) -> Environment:
-        """Give the environment of a container."""
+    def variables(self, node: Mapping, env: Environment) -> Environment:
+        """Give the environment of the scripts in a job, a step or a task, which stands in others."""
+        held = node.get("env", "envs", "variables")
+        if not isinstance(held, Mapping) or not held.pairs:
+            return env
+        inner = env.copy()
+        for name, (_, told) in held.all().items():
+            value = told.get("value") if isinstance(told, Mapping) else told
+            pieces = compose(value.pieces, inner.values) if isinstance(value, Scalar) else ()
+            open_ = tuple(dict.fromkeys(each for piece in pieces for each in piece.names))
+            settled = isinstance(value, Scalar) and not open_
+            inner.put(name, "".join(piece.text for piece in pieces), () if settled else open_ or (name,))
+        return inner
+
+    def environment(self, node: Mapping, group: int | None = None) -> Environment:
+        """Give the environment of a container, one of a group of as many where they are known."""
         env = Environment()
+        if group is not None:
+            env.put(GROUP_SIZE, str(group))
         given = node.get("env", "environment")
         if isinstance(given, Mapping):
             for name, (_, value) in given.all().items():

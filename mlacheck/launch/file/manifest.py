@@ -6,19 +6,21 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import replace
-from mlacheck.launch.file.flags import FlagMaps
-from mlacheck.launch.file.given import Given
+from mlacheck.launch.file.flags import FlagMaps, plain_value
+from mlacheck.launch.file.given import GROUP_SIZE, Given
 from mlacheck.launch.file.interpolate import compose, kubernetes
 from mlacheck.launch.file.kustomize import told_patch
 from mlacheck.launch.file.markdown import read_blocks
 from mlacheck.launch.file.node import Mapping, Node, Scalar, Sequence, scalars, walk
 from mlacheck.launch.file.split import split_words
+from mlacheck.launch.finder import Environment
 from mlacheck.launch.piece import Field, Piece, Pieces
-from mlacheck.launch.programs import SCRIPTS, image_server
+from mlacheck.launch.programs import SCRIPTS, SHELLS, basename, image_server
 from mlacheck.probes.engine import ENGINES
 
 if TYPE_CHECKING:
-    from mlacheck.launch.finder import Environment
+    from collections.abc import Iterable
+
     from mlacheck.launch.frame import Frame, Surroundings
     from mlacheck.launch.reader import Reader
 
@@ -41,6 +43,7 @@ _DOCUMENT: Final = re.compile(
 )
 _KEYS: Final = re.compile(r"(?:\s*(?:#[^\n]*)?\n)*[\w.-]+:(?:\s|\Z)")
 _ENGINE_KEYS: Final = re.compile("|".join(ENGINES), re.IGNORECASE)
+_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_]\w*)\}|\A\$([A-Z_]\w*)\Z")
 _DEEPEST: Final = 60
 _MOST_TERMS: Final = 1000
 
@@ -54,11 +57,16 @@ class Manifest:
         self.maps = FlagMaps(reader)
         self.given = Given(reader)
         self.kubernetes = False  # the document is an object of its API
+        self.groups = False  # it is a LeaderWorkerSet
+        self.env = Environment()  # of the scripts where the walk is
 
     def read(self, root: Node) -> None:
         """Read one document."""
         self.seen = set()  # ids count only while their nodes are held
         self.kubernetes = isinstance(root, Mapping) and root.get("apiVersion") is not None
+        self.groups = isinstance(root, Mapping) and root.text("kind") == "LeaderWorkerSet"
+        if self.groups:
+            self.reader.job.add(GROUP_SIZE)
         self.given.begin(compose=isinstance(root, Mapping) and isinstance(root.get("services"), Mapping))
         engine = self.maps.config_of(root) if isinstance(root, Mapping) else None
         if engine is not None and isinstance(root, Mapping):
@@ -83,6 +91,9 @@ class Manifest:
         if told_patch(self.reader, node):
             return
         around = self._around(node, around, path)
+        env = self.env
+        if not self.kubernetes and not self.given.compose:
+            self.env = self.given.variables(node, env)
         done: set[str] = set()
         if any(name in held for name in ("command", "args", "entrypoint", "module")):
             done = self._container(node, around)
@@ -96,6 +107,7 @@ class Manifest:
             ):
                 continue
             self.visit(value, around, (*path, name), depth + 1)
+        self.env = env
 
     # What runs.
 
@@ -107,7 +119,7 @@ class Manifest:
         elif command is not None and args is None:
             args = node.get("args")
         module = node.get("module")
-        env = self.given.environment(node)
+        env = self.given.environment(node, around.nodes if self.groups else None)
         words = [*self._words(command, env), *self._words(args, env)]
         if isinstance(module, Scalar) and command is None:
             python = (Field((Piece(text),), place=module.start) for text in ("python3", "-m"))
@@ -123,6 +135,10 @@ class Manifest:
         # A command of flags alone is what an image's own entry point gets; where `command` may stand for
         # either, so is any.
         listed = self.kubernetes or self.given.compose
+        if basename(first) not in SHELLS:
+            words = words if self.given.compose else self._rendered(words)
+            if self.kubernetes:
+                self._typed(node, (command, args))
         flags = first.startswith("-")
         own = command is None or (args is None and (flags or not listed))
         if own and self.reader.arguments(words, frame, env, sure=command is None):
@@ -142,6 +158,51 @@ class Manifest:
             return done
         self.reader.words(words, frame, env)
         return done
+
+    def _rendered(self, words: list[Field]) -> list[Field]:
+        """Open the variables of a shell in words that no shell reads: a tool has yet to put them in."""
+        known = self.reader.env
+        found = []
+        for word in words:
+            whole = Pieces(word.pieces)
+            names = [one[1] or one[2] for one in _VARIABLE.finditer(whole.text)]
+            if not names:
+                found.append(word)
+                continue
+
+            def put_in(match: re.Match[str], at: int) -> Piece:
+                name, text = match[1] or match[2], match[0]
+                if name in known:
+                    return Piece(known[name], at, via=(name,))
+                return Piece(text, at, names=(text if self.kubernetes else name,))
+
+            found.append(word._replace(pieces=tuple(whole.replaced(_VARIABLE, put_in)), start=-1, end=-1))
+            if self.kubernetes and not known.keys() >= set(names):
+                self.reader.problem(
+                    "not-rendered",
+                    f"no shell reads {word.text}: the engine gets these letters unless a tool puts a value in",
+                    "pipe the rendered text: `envsubst < FILE | mlacheck validate -`",
+                    word.place,
+                )
+        return found
+
+    def _typed(self, node: Mapping, lists: Iterable[Node | None]) -> None:
+        """Tell of what is no text where the API server takes nothing else."""
+        env = node.get("env")
+        items = [(one, "a list of words") for given in lists for one in scalars(given)]
+        for one in env.items if isinstance(env, Sequence) else ():
+            value = one.get("value") if isinstance(one, Mapping) else None
+            items += [(value, "the value of a variable")] if isinstance(value, Scalar) else []
+        for item, where in items:
+            value = plain_value(item)
+            if isinstance(value, bool | int | float):
+                kind = "boolean" if isinstance(value, bool) else "number"
+                self.reader.problem(
+                    "not-a-string",
+                    f"the API server refuses {item.text} in {where}: it is a {kind} and no string",
+                    f'put it in quotes: "{item.text}"',
+                    item.start,
+                )
 
     def _unrendered(self, node: Mapping) -> None:
         """Tell of flags that an engine's image gets, of which a template has yet to write the tag."""
@@ -195,7 +256,7 @@ class Manifest:
             return
         script = name.lower() in _SCRIPTS or name.endswith((".sh", ".bash")) or text.startswith("#!")
         pieces = self.given.put_in(node)
-        self.reader.script(pieces, frame if script else replace(frame, guess=True))
+        self.reader.script(pieces, frame if script else replace(frame, guess=True), self.env.copy())
 
     def _around(self, node: Mapping, around: Surroundings, path: tuple[str, ...]) -> Surroundings:
         """Add what a mapping says of the machine and of the container."""
