@@ -180,7 +180,7 @@ class Manifest:
             if self.kubernetes and not known.keys() >= set(names):
                 self.reader.problem(
                     "not-rendered",
-                    f"no shell reads {word.text}: the engine gets these letters unless a tool puts a value in",
+                    f"no shell reads {word.text}: the engine gets that unless a tool puts a value in",
                     "pipe the rendered text: `envsubst < FILE | mlacheck validate -`",
                     word.place,
                 )
