@@ -82,7 +82,7 @@ def _written(engine: str, flags: Iterable[str], entry: dict[str, Any]) -> tuple[
     note, right = str(entry.get("note") or ""), entry.get("flag")
     if right is None:
         return (), note
-    if right not in flags:
+    if right.partition(".")[0] not in flags:
         versions = _history(engine)[0].get(right, ())
         more = f"{right} is in {engine} {', '.join(versions)}" if versions else ""
         return (), "; ".join(part for part in (note, more) if part)

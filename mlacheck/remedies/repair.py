@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -77,7 +78,9 @@ def _changes(line: Line, problem: ArgumentProblem) -> Iterator[Change]:
     given = " ".join(word.text for word in words[start:end])
     if problem.kind in {"unknown-flag", "ambiguous-flag"}:
         name, equals, value = words[at].text.partition("=")
-        for rank, one in enumerate(_likely(line, problem, name)):
+        said = value or " ".join(word.text for word in words[at + 1 : end])
+        for rank, template in enumerate(_likely(line, problem, name)):
+            one = template.replace("{value}", said)
             flag, _, fixed = one.partition(" ")
             if not fixed and _unlike(line, flag, words, at):
                 continue
@@ -93,6 +96,9 @@ def _changes(line: Line, problem: ArgumentProblem) -> Iterator[Change]:
             head = words[start].text.partition("=")[0]
             new = (f"{head}={one}",) if "=" in words[start].text else (words[start].text, one)
             yield Change(start, end, new, f"set {problem.flag} {one}", rank=rank)
+    elif problem.kind == "invalid-value" and (pairs := _pairs(problem.token)):
+        new = (words[start].text.partition("=")[0], pairs)
+        yield Change(start, end, new, f"write {pairs} for {problem.token}")
     elif problem.kind == "unexpected-argument":
         taken = _taken_for_model(line.command, at)
         if taken is not None:
@@ -119,9 +125,17 @@ def _changes(line: Line, problem: ArgumentProblem) -> Iterator[Change]:
     yield Change(start, end, (), f"drop {given}{why}", dropped, value=value)
 
 
+def _pairs(text: str) -> str | None:
+    """Write `image=4,video=1` as the JSON object that the flag takes now."""
+    pairs = [pair.partition("=") for pair in text.split(",")]
+    if not all(name.isidentifier() and value.isdecimal() for name, _, value in pairs):
+        return None
+    return json.dumps({name: int(value) for name, _, value in pairs}, separators=(",", ":"))
+
+
 def _dest(line: Line, flag: str) -> str | None:
     """Name the argument that a flag sets, whatever value is written with it."""
-    option = line.around.grammar.flags.get(flag.partition(" ")[0].partition("=")[0])
+    option = line.around.grammar.flags.get(re.split("[ =.]", flag)[0])
     return option.dest if option is not None else None
 
 

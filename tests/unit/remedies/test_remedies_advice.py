@@ -225,3 +225,24 @@ def test_a_misspelt_flag_is_not_put_right_to_be_dropped():
     found = corrected(check(line))
     assert any("DCP goes" in one.cost and one.text.startswith("drop --dcp_size") for one in found)
     assert not any("drop --dcp-size" in one.text for one in found)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("--task embed", "--runner pooling --convert embed"),
+        ("--guided-decoding-backend=xgrammar", "--structured-outputs-config.backend xgrammar"),
+        ("--cuda-graph-sizes 1 2 4", "--cudagraph-capture-sizes 1 2 4"),
+        ("--worker-use-ray", "--distributed-executor-backend ray"),
+        ("--limit-mm-per-prompt image=4,video=1", '--limit-mm-per-prompt \'{"image":4,"video":1}\''),
+    ],
+)
+@pytest.mark.parametrize("version", ["0.18.1", "0.33.0"])
+def test_what_takes_the_place_of_an_old_flag_takes_its_value(old, new, version):
+    report = check(f"vllm serve Qwen/Qwen2.5-VL-7B-Instruct {old}", version, "h200")
+    assert corrected(report)[0].command == f"vllm serve Qwen/Qwen2.5-VL-7B-Instruct {new}"
+
+
+def test_a_value_that_the_new_flag_has_not_is_left_out():
+    [only] = corrected(check("vllm serve Qwen/Qwen3-8B --task generate", "0.33.0", "h200"))
+    assert only.command == "vllm serve Qwen/Qwen3-8B"
