@@ -61,10 +61,12 @@ def shown(place_: tuple[str, int, int]) -> str:
     return ":".join(map(str, place_))
 
 
-def wanted(waiting: Iterable[Undecided], most: int = 4) -> str:
+def wanted(report: Report, waiting: Iterable[Undecided], most: int = 4) -> str:
     """Say what would decide rules: what a caller can supply, else the facts that they wait for."""
     needs = sorted({need for one in waiting for need in one.needs})
     told = {said: None for start, said in _SUPPLIED if any(need.startswith(start) for need in needs)}
+    if report.target.get("model") is not None:
+        told.pop(_TARGET, None)  # its config was read, and says no more
     if _TARGET in told:
         told.pop(_DRAFT, None)  # it follows from the target
     names = list(told) or needs
@@ -80,7 +82,7 @@ def why_unknown(report: Report) -> str | None:
     waiting = [one for one in report.undecided if one.level == "error"]
     if waiting:
         rules = "1 rule waits" if len(waiting) == 1 else f"{len(waiting)} rules wait"
-        parts.append(f"{rules} for {wanted(waiting)}")
+        parts.append(f"{rules} for {wanted(report, waiting)}")
     # A version that is assumed, or that is not recorded, is judged as another one.
     doubts = [one for one in report.assumptions if one.startswith(f"{report.engine} ")]
     told = parts or doubts or [finding.message for finding in report.live]

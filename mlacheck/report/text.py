@@ -252,7 +252,7 @@ class _Page:
             waits = "waits" if len(report.undecided) == 1 else "wait"
             yield _line("")
             yield from self._text(
-                f"undecided: {count} {waits} for {wanted(report.undecided)}", "  ", "magenta"
+                f"undecided: {count} {waits} for {wanted(report, report.undecided)}", "  ", "magenta"
             )
             for one in report.undecided if self.verbose else report.undecided[:5]:
                 yield from self._text(f"{one.rule} {one.title} (needs {', '.join(one.needs)})", "    ", "dim")

@@ -185,6 +185,10 @@ def test_what_would_decide_is_what_a_caller_can_supply(made):
     ) in text
     text = written(made(undecided=(Undecided("TOY001", "t", "error", ("a", "b")),)))
     assert "1 rule waits for a, b" in text
+    text = written(
+        made(target={"model": "a/b"}, undecided=(Undecided("TOY001", "t", "error", ("target.backend",)),))
+    )
+    assert "1 rule waits for target.backend" in text
 
 
 def test_silenced_findings_are_told_with_who_and_why(made, finding):
