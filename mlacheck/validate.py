@@ -24,6 +24,7 @@ from mlacheck.finding import (
 from mlacheck.frozen import replace
 from mlacheck.launch.quoting import quote
 from mlacheck.line import Line, Options, gpus, world_fact
+from mlacheck.pattern import lazy
 from mlacheck.refusal import refusal_findings
 from mlacheck.ruleset.machine import show
 
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
     from mlacheck.probes.target import Target
     from mlacheck.ruleset.load import Compiled
     from mlacheck.ruleset.machine import Hit
+    from mlacheck.ruleset.program import Step
 
+_FLAG: Final = lazy(r"--?[A-Za-z][\w.-]*")
 # Facts that only a probe can supply; without one they are unknown.
 _PROBED: Final = ("gpu.", "host.", "version.", "flashinfer.", "target.", "draft.")
 
@@ -193,14 +196,11 @@ class _Check:
     def _finding(self, world: _World, hit: Hit) -> Finding:
         step = world.evaluation.step(hit)
         because = []
-        location = None
         then = world.evaluation.then(hit, world.outcome)
         for name, value in hit.values:
             if not is_known(value):
                 continue
             because.append(f"{name} = {show(value)} ({world.origin(name, self.line, then)})")
-            if location is None and name in self.line.arguments.given:
-                location = self.line.location(self.line.arguments.given[name].index)
         return Finding(
             id=world.id_of(hit),
             slug=step.slug,
@@ -208,7 +208,7 @@ class _Check:
             phase=step.phase,
             message=hit.message,
             because=tuple(because),
-            location=location,
+            location=self._place(step, hit),
             engine_stops_here=hit is world.stop,
             engine_message=step.engine_says[0] if step.engine_says else None,
             remedies=self._remedies(world, hit) if step.level == "error" else self._hints(world, hit),
@@ -218,6 +218,25 @@ class _Check:
             title=step.title,
             explain=step.explain,
         )
+
+    def _place(self, step: Step, hit: Hit) -> Location | None:
+        """Give the place of the argument that a finding is about: the one that it names, reads or changes."""
+        given = self.line.arguments.given
+        if not given:
+            return None
+        said = [one.rstrip(".") for one in _FLAG.findall(hit.message)]
+        options = {name: self.grammar.option(name).flags for name in given}
+        named = [name for flag in said for name, flags in options.items() if flag in flags]
+        read = self.compiled.scope.references(step.when or "True")
+        changed = [name for remedy in step.remedies for name in remedy.get("edit", ())]
+        names = [
+            *named,
+            *(name for name, value in hit.values if is_known(value)),
+            *changed,
+            *sorted(read & given.keys() - {self.compiled.program.model}, key=lambda name: given[name].index),
+        ]
+        name = next((name for name in names if name in given), None)
+        return None if name is None else self.line.location(given[name].index)
 
     def _remedies(self, world: _World, hit: Hit) -> tuple[Remedy, ...]:
         remedies = [*self._corrected(), *self._other_ways(world, hit)]
