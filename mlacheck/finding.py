@@ -122,6 +122,8 @@ class Report:
     unsure: bool = False
     # Where the words start when that is below `location`: a script inside a manifest. 0: not below.
     words_line: int = 0
+    # Where the command is better shown than at `location`: a script inside a manifest at its words.
+    better: Location | None = None
 
     @property
     def live(self) -> tuple[Finding, ...]:

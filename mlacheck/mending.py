@@ -50,6 +50,7 @@ def mend(document: Document, session: Session, read: Callable[[Document], Launch
     """Mend each command that has an error and a corrected line that can be written in place."""
     result = read(document)
     notes: list[Note] = []
+    lines = [one.place[0] for one in result.commands]  # as the text was: mending moves what stands below
     # A dash that is no hyphen is read as what it is, and may be what is mended; ends of lines stay.
     unread = tuple(
         f"line {one.line}: {one.message}"
@@ -70,12 +71,12 @@ def mend(document: Document, session: Session, read: Callable[[Document], Launch
         if found is None:
             first = next(one for one in report.findings if one.id == errors[0])
             ways = why or "; ".join(one.text for one in first.remedies)
-            note = Note(command.source.line, errors, mended=False, text=ways)
+            note = Note(lines[number], errors, mended=False, text=ways)
             notes += [note] if note not in notes else []  # a loop's turns fail alike
             continue
         solution, document, result = found
         cost = f" ({solution.cost})" if solution.cost else ""
-        notes.append(Note(command.source.line, errors, mended=True, text=f"{solution.text}{cost}"))
+        notes.append(Note(lines[number], errors, mended=True, text=f"{solution.text}{cost}"))
     return Mended(document, tuple(notes), len(result.commands), unread)
 
 
@@ -168,7 +169,7 @@ def _harmed(
     worse, intended = _change(session, before[number], after[number])
     for at in sharing:
         old, new = before[at], after[at]
-        said = f"the command on line {new.source.line} {_branch(new)}shares these words and"
+        said = f"the command on line {new.place[0]} {_branch(new)}shares these words and"
         if not session.has_rules(new):
             yield f"{said} cannot be checked"
             continue
@@ -210,4 +211,4 @@ def _branch(command: LaunchCommand) -> str:
 
 
 def _place(command: LaunchCommand) -> str:
-    return f"for {'; '.join(command.variant)}" if command.variant else f"on line {command.source.line}"
+    return f"for {'; '.join(command.variant)}" if command.variant else f"on line {command.place[0]}"

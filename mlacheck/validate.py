@@ -101,11 +101,12 @@ class _Check:
         findings = [*findings, *self.line.remarks, *self._target_findings()]
         if self.target.extrapolated:
             findings = [replace(finding, extrapolated=True) for finding in findings]
+        here = (self.command.source.line, self.command.source.column)
         report = Report(
             id=id_,
             command=self.command.text,
             file=self.command.source.file,
-            location=Location(self.command.source.line, self.command.source.column),
+            location=Location(*here),
             engine=self.command.engine,
             engine_version=self.target.engine_version,
             target={**self.checker.summary, "model": self.line.model.name if self.line.model else None},
@@ -119,6 +120,7 @@ class _Check:
             normalised=self._normalised(),
             unsure=self._unsure(),
             words_line=self.command.words[0].line if self.command.words else 0,
+            better=None if self.command.place == here else Location(*self.command.place),
         )
         return judged(report)
 

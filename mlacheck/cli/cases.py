@@ -14,6 +14,7 @@ from mlacheck.cli import exit as codes
 from mlacheck.cli.options import names_engine
 from mlacheck.cli.output import STDOUT, write_reports
 from mlacheck.cli.silence import make_selection
+from mlacheck.frozen import replace
 from mlacheck.report.json_ import SCHEMA_VERSION, to_json
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def check_cases(
             if streamed:
                 sys.stdout.write(to_json(report) + "\n")
             else:
-                kept.append(report)
+                kept.append(_placed(report, "<stdin>" if path == "-" else path))
     if not streamed:
         write_reports(kept, pairs, style)
     if usage:
@@ -84,6 +85,12 @@ def check_cases(
         click.echo(f"error: {path} has no cases; give one JSON object a line", err=True)
         return codes.NOTHING
     return codes.FINDINGS if failed and not exit_zero else codes.OK
+
+
+def _placed(report: Report, path: str) -> Report:
+    """Place a report at the line of its case: places inside its args say nothing to who reads the file."""
+    findings = tuple(replace(one, location=None) for one in report.findings)
+    return replace(report, file=path, findings=findings)
 
 
 def _unread(problem: CaseProblem) -> dict[str, object]:

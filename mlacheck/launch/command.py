@@ -109,6 +109,14 @@ class LaunchCommand:
         return tuple(word.text for word in self.words)
 
     @property
+    def place(self) -> tuple[int, int]:
+        """Line and column that it is found by: of a string for a shell that starts further up, its words."""
+        first = self.words[0] if self.words and self.wrappers else None
+        if first is not None and first.line > self.source.line:
+            return first.line, first.column
+        return self.source.line, self.source.column
+
+    @property
     def loose(self) -> tuple[int, ...]:
         """The words that may stand for any number of words, by index."""
         return tuple(index for index, word in enumerate(self.words) if word.unknown and word.splits)

@@ -50,10 +50,8 @@ def place(report: Report, finding: Finding | None = None, base: str | None = Non
     start = report.location
     if start is None:
         return file, 1, 1
-    # A script inside a manifest is better shown where its words are.
-    return (
-        (file, report.words_line, 1) if report.words_line > start.line else (file, start.line, start.column)
-    )
+    start = report.better or start
+    return file, start.line, start.column
 
 
 def shown(place_: tuple[str, int, int]) -> str:

@@ -143,7 +143,7 @@ class _Page:
         ]
         if target.get("model"):
             parts.append(str(target["model"]))
-        line = f":{report.location.line}" if report.location else ""
+        line = f":{place(report)[1]}" if report.location else ""
         where = [f"{relative(report.file)}{line}"] if report.file else []
         # A file that could not be read has no target.
         text = "  ".join([*where, *([" · ".join(parts)] if report.command else [])])

@@ -39,7 +39,7 @@ def test_what_keeps_a_verdict_open_is_said_and_nothing_else(made, finding, write
 
 
 def test_a_script_inside_a_manifest_is_shown_where_its_words_are(made, finding, write):
-    report = made(file="a.yaml", location=Location(3, 7), words_line=9, findings=(finding(),))
-    assert write("concise", report).startswith("a.yaml:9:1: error")
-    above = made(file="a.sh", location=Location(3, 7), words_line=1, findings=(finding(),))
+    report = made(file="a.yaml", location=Location(3, 7), better=Location(9, 5), findings=(finding(),))
+    assert write("concise", report).startswith("a.yaml:9:5: error")
+    above = made(file="a.sh", location=Location(3, 7), findings=(finding(),))
     assert write("concise", above).startswith("a.sh:3:7: error")

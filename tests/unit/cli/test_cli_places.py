@@ -1,0 +1,72 @@
+"""Where what is found stands."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from mlacheck.cli import cli
+
+VLLM = ("--gpu", "h200", "--engine-version", "0.33.0")
+SGLANG = ("--gpu", "h200", "--engine-version", "0.5.23")
+EAGLE = "sglang serve deepseek-ai/DeepSeek-V3 \\\n --speculative-algorithm EAGLE"
+
+
+def told(path, *target, command="validate"):
+    options = (
+        ("--no-config", "--no-remedies", "--format", "concise") if command == "validate" else ("--no-config",)
+    )
+    result = CliRunner().invoke(cli, [command, str(path), *options, *target])
+    return [line.removeprefix(str(path)) for line in (result.stdout + result.stderr).splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("line", "target", "id_", "place"),
+    [
+        ("vllm serve Qwen/Qwen3-8B \\\n --max-model-len 4096 -tp 3", VLLM, "MLV014", "2:23"),
+        ("vllm serve deepseek-ai/DeepSeek-V3 \\\n -tp 8 -dcp 3", VLLM, "MLV006", "2:2"),
+        ("vllm serve deepseek-ai/DeepSeek-V3 \\\n -tp 8 --attention-backend X", VLLM, "MLV013", "2:8"),
+        ("vllm serve Qwen/Qwen3-30B-A3B \\\n -tp 8 -dcp 4", VLLM, "MLV016", "2:8"),
+        ("vllm serve Qwen/Qwen3-8B \\\n --attention-backend FLASHMLA", VLLM, "MLV030", "2:2"),
+        ("vllm serve Qwen/Qwen3-8B \\\n --block-size 7", VLLM, "MLV031", "2:2"),
+        ("sglang serve Qwen/Qwen3-8B \\\n --tp 3", SGLANG, "MLA894", "2:2"),
+        ("sglang serve Qwen/Qwen3-8B \\\n --attention-backend flashmla", SGLANG, "MLA899", "2:2"),
+        (
+            EAGLE + " \\\n --speculative-num-steps 3",
+            SGLANG,
+            "MLA362",
+            "3:2",
+        ),
+    ],
+)
+def test_a_finding_stands_at_the_argument_that_it_names_reads_or_changes(tmp_path, line, target, id_, place):
+    (tmp_path / "x.sh").write_text(line)
+    found = {
+        one.split("[")[1][:6]: one.split(": ")[0] for one in told(tmp_path / "x.sh", *target) if "[" in one
+    }
+    assert found[id_] == f":{place}"
+
+
+def test_validate_and_fix_name_a_command_alike(tmp_path):
+    path = tmp_path / "x.yaml"
+    path.write_text(
+        "a:\n  command:\n  - sglang\n  - serve\n  - Qwen/Qwen3-8B\n  - --foo\n"
+        "b:\n  command: [bash, -c]\n  args:\n  - |\n    sglang serve x/y --bar\n"
+    )
+    validated = CliRunner().invoke(cli, ["validate", "--no-config", str(path), *SGLANG]).stdout
+    heads = [line.split()[1] for line in validated.splitlines() if line.startswith("ERROR")]
+    assert [one.rpartition(":")[2] for one in heads] == ["3", "11"]
+    fixed = [line.split(":")[1] for line in told(path, *SGLANG, command="fix") if " mended: " in line]
+    assert fixed == ["3", "11"]
+
+
+def test_a_case_stands_on_its_line_and_says_its_id(tmp_path):
+    path = tmp_path / "c.jsonl"
+    case = {"id": "a", "engine": "vllm", "engine_version": "0.33.0", "model": "Qwen/Qwen3-8B", "gpu": "h200"}
+    path.write_text("\n" + json.dumps({**case, "args": "-tp 2 --foo"}) + "\n")
+    result = CliRunner().invoke(cli, ["validate", "--cases", str(path), "--format", "concise"])
+    line = result.stdout.splitlines()[0]
+    assert line.partition("c.jsonl")[2].startswith(":2:1: error[MLA001]")
+    assert line.endswith("(case a)")
