@@ -79,7 +79,7 @@ def _concerns(problem: LaunchProblem, command: LaunchCommand, commands: Iterable
     at = (problem.line, problem.column)
     if problem.kind in ("sourced-file", "env-file-not-read"):
         return True
-    words = {(word.line, word.column) for word in command.words}
+    words = {(word.line, word.column) for word in command.words if word.file is None}
     if at in words:
         return True
     before = [(one.source.line, one.source.column) for one in commands]

@@ -27,6 +27,8 @@ class Location:
 
     line: int
     column: int
+    # Another file than the report's: one that the command names.
+    file: str | None = None
 
 
 @frozen

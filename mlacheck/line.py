@@ -153,7 +153,7 @@ class Line:
         if index >= len(self.command.words):
             return None
         word = self.command.words[index]
-        return Location(word.line, word.column)
+        return Location(word.line, word.column, word.file)
 
     def _named_beside(self, problem: ArgumentProblem) -> bool:
         beside = self.options.model_beside or (

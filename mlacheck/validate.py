@@ -119,7 +119,7 @@ class _Check:
             problems=self._problems(),
             normalised=self._normalised(),
             unsure=self._unsure(),
-            words_line=self.command.words[0].line if self.command.words else 0,
+            words_line=self.command.first.line if self.command.first is not None else 0,
             better=None if self.command.place == here else Location(*self.command.place),
         )
         return judged(report)
@@ -312,7 +312,7 @@ class _Check:
                 "unresolved-variable",
                 f"{word.text} depends on {', '.join(word.unknown)}, which this text does not settle",
                 f"give the value in the line, or with --env {word.unknown[0]}=VALUE",
-                Location(word.line, word.column),
+                Location(word.line, word.column, word.file),
             )
             for word in self.command.words
             if word.unknown and word.unknown != (word.text,)  # a file that is not read is told of already

@@ -35,12 +35,13 @@ if TYPE_CHECKING:
 @click.option(
     "--args", "text", metavar="TEXT", help="A launch command, or only its flags; printed corrected."
 )
-@click.option("--diff/--write", "only_show", default=True, help="Show the change (default), or write it.")
+@click.option("--write", is_flag=True, help="Write the change instead of showing it.")
+@click.option("--diff", is_flag=True, help="Show the change (default), also with --write.")
 @target_options
 @config_options
 @click.option("--allow-empty", is_flag=True, help="Exit 0 when there is no launch command.")
 def command(
-    files: Sequence[str], text: str | None, *, only_show: bool, allow_empty: bool, **given: Any
+    files: Sequence[str], text: str | None, *, write: bool, diff: bool, allow_empty: bool, **given: Any
 ) -> None:
     """Correct launch lines in place: scripts, Dockerfiles, manifests, configuration.
 
@@ -59,14 +60,14 @@ def command(
     if sum((bool(files), text is not None, bool(words))) != 1:
         raise click.UsageError("give exactly one of FILE..., --args TEXT and -- COMMAND...")
     if not files:
-        sys.exit(_line(text, words, given, only_show=only_show, allow_empty=allow_empty))
-    if "-" in files and not only_show:
+        sys.exit(_line(text, words, given, write=write, allow_empty=allow_empty))
+    if "-" in files and write:
         raise click.UsageError("standard input cannot be written to; leave --write out")
     session = make_session(given)
     started: set[str] = set()
     try:
         found = [
-            _file(file, session, default_engine(given), started, only_show=only_show)
+            _file(file, session, default_engine(given), started, write=write, show=diff or not write)
             for file in found_in(files)
         ]
     except RuleError as error:
@@ -83,13 +84,13 @@ def command(
 
 
 def _line(
-    text: str | None, words: Sequence[str], given: dict[str, Any], *, only_show: bool, allow_empty: bool
+    text: str | None, words: Sequence[str], given: dict[str, Any], *, write: bool, allow_empty: bool
 ) -> int:
     """Print a line corrected."""
     from mlacheck.launch.quoting import quote  # not needed for --help
     from mlacheck.mending import mend  # same
 
-    if not only_show:
+    if write:
         raise click.UsageError("a line of the command line cannot be written back; leave --write out")
     if text is None:
         text = words[0] if len(words) == 1 else " ".join(map(quote, words))
@@ -109,7 +110,7 @@ def _line(
     return codes.OK if all(note.mended for note in mended.notes) else codes.FINDINGS
 
 
-def _file(file: str, session: Session, engine: str, started: set[str], *, only_show: bool) -> int:
+def _file(file: str, session: Session, engine: str, started: set[str], *, write: bool, show: bool) -> int:
     from mlacheck.launch.file.read import read_bytes, read_document  # not needed for --help
     from mlacheck.mending import mend  # same
 
@@ -125,22 +126,22 @@ def _file(file: str, session: Session, engine: str, started: set[str], *, only_s
         started.add(launch.engine)
         refuse_target(session, launch)
     mended = mend(document, session, lambda text: read_document(text, engine=engine, folder=folder))
-    _tell(file, mended, "can be mended" if only_show else "mended")
+    _tell(file, mended, "mended" if write else "can be mended")
     if mended.unread:
         return codes.USAGE
     if not mended.commands:
         return codes.NOTHING
     changed = mended.document.text != document.text
-    if changed and only_show:
+    if changed and show:
         _show(file, document, mended.document)
-    elif changed:
+    if changed and write:
         try:
             _write(Path(file), data, _bytes(mended.document))
         except OSError as error:
             click.echo(f"error: {file} cannot be written: {error.strerror or error}", err=True)
             return codes.USAGE
     left = any(not note.mended for note in mended.notes)
-    return codes.FINDINGS if left or (changed and only_show) else codes.OK
+    return codes.FINDINGS if left or (changed and not write) else codes.OK
 
 
 def _tell(file: str, mended: Mended, done: str) -> None:

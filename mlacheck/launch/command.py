@@ -41,6 +41,8 @@ class Word:
     # Quotes around the text that it is a part of, outermost first: `single` and `double` are the shell's,
     # `yaml-plain`, `yaml-single`, `yaml-double`, `yaml-block`, `json`, `toml`, `python` the file's.
     within: tuple[str, ...] = ()
+    # The file that line and column count in, where that is another one than the command's.
+    file: str | None = None
 
     @property
     def editable(self) -> bool:
@@ -111,10 +113,15 @@ class LaunchCommand:
     @property
     def place(self) -> tuple[int, int]:
         """Line and column that it is found by: of a string for a shell that starts further up, its words."""
-        first = self.words[0] if self.words and self.wrappers else None
-        if first is not None and first.line > self.source.line:
+        first = self.first
+        if self.wrappers and first is not None and first.line > self.source.line:
             return first.line, first.column
         return self.source.line, self.source.column
+
+    @property
+    def first(self) -> Word | None:
+        """The first of its own words, as opposed to those of another file."""
+        return next((word for word in self.words if word.file is None), None)
 
     @property
     def loose(self) -> tuple[int, ...]:

@@ -86,6 +86,8 @@ class _Patch:
         gone: list[Word] = []
         for word in self.old:
             if word.start < 0:
+                if word not in self.new and word.file is not None:
+                    raise NotEditableError(f"{word.text} stands in {word.file}", word.line)
                 if word not in self.new:
                     raise NotEditableError(f"{word.text} is not written out in this file", word.line)
                 continue

@@ -91,7 +91,10 @@ def _remedy(remedy: Remedy) -> dict[str, Any]:
 
 
 def _location(location: Location | None) -> dict[str, Any]:
-    return {} if location is None else {"line": location.line, "column": location.column}
+    if location is None:
+        return {}
+    file = {} if location.file is None else {"file": location.file}
+    return {**file, "line": location.line, "column": location.column}
 
 
 def _plain(value: object) -> object:

@@ -46,7 +46,8 @@ def place(report: Report, finding: Finding | None = None, base: str | None = Non
     file = NO_FILE if report.file is None else relative(report.file, base)
     found = finding.location if finding else None
     if found is not None:
-        return file, found.line, found.column
+        named = file if found.file is None else relative(found.file, base)
+        return named, found.line, found.column
     start = report.location
     if start is None:
         return file, 1, 1

@@ -116,8 +116,9 @@ def _located(report: Report, finding: Finding | None) -> dict[str, Any]:
     if report.file is None:
         return {}
     _, line, column = place(report, finding)
-    artifact: dict[str, Any] = {"uri": _uri(report.file)}
-    if not _is_outside(report.file):
+    file = (finding.location.file if finding and finding.location else None) or report.file
+    artifact: dict[str, Any] = {"uri": _uri(file)}
+    if not _is_outside(file):
         artifact["uriBaseId"] = "%SRCROOT%"
     region = {"startLine": line, "startColumn": column}
     return {"locations": [{"physicalLocation": {"artifactLocation": artifact, "region": region}}]}

@@ -97,7 +97,8 @@ class _Page:
                 yield from self._text(f"assumed: {assumption}", "  ", "dim")
         for problem in report.problems:
             place = problem.location
-            where = f" (line {place.line}, column {place.column})" if place else ""
+            of = f"{relative(place.file)}, " if place and place.file else ""
+            where = f" ({of}line {place.line}, column {place.column})" if place else ""
             yield from self._text(f"{problem.message}{where}", "  ", "yellow")
             yield from self._text(problem.hint, "    ")
         if self.quiet and report.verdict == "unknown" and not report.problems and report.assumptions:
@@ -194,7 +195,7 @@ class _Page:
             notes.append("extrapolated from the nearest recorded version")
         if finding.phase != INPUT and not self.quiet:
             yield from self._text(f"when: {', '.join((finding.phase, *notes))}", "    ", "dim")
-        if finding.location and self.report.file:
+        if finding.location and (self.report.file or finding.location.file):
             yield _line(f"    at: {shown(place(self.report, finding))}", "dim")
         if self.quiet:
             return

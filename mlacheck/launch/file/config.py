@@ -10,6 +10,7 @@ from mlacheck.data import load_json, rules_root
 from mlacheck.frozen import frozen, replace
 from mlacheck.launch.command import LaunchProblem, LaunchResult, Word
 from mlacheck.launch.file.decode import MOST_BYTES, decode
+from mlacheck.launch.piece import Lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -137,12 +138,13 @@ def _read(path: Path, name: Word, command: LaunchCommand, reading: _Reading) -> 
     """Give the words that a config file stands for."""
     from mlacheck.launch.file.flags import config_fields  # only for commands that have one
 
-    root = _mapping(path, reading)
-    if root is None:
+    found = _mapping(path, reading)
+    if found is None:
         return ()
+    root, lines = found
     via = (f"{CONFIG} {name.text}",)
     words = [
-        Word(field.text, name.line, name.column, field.unknown, via=via)
+        Word(field.text, *lines.place(field.place), field.unknown, via=via, file=str(path))
         for field in config_fields(root, command.engine)
     ]
     if command.entry in reading.switches_off:
@@ -163,8 +165,8 @@ def _read(path: Path, name: Word, command: LaunchCommand, reading: _Reading) -> 
     return tuple(words)
 
 
-def _mapping(path: Path, reading: _Reading) -> Tree | None:
-    """Read the mapping that a file holds, None for an empty file."""
+def _mapping(path: Path, reading: _Reading) -> tuple[Tree, Lines] | None:
+    """Read the mapping that a file holds, with the places of its lines; None for an empty file."""
     from mlacheck.launch.file.node import Mapping, Scalar, TreeError  # only for commands that have one
     from mlacheck.launch.file.yaml_ import documents  # same
 
@@ -197,7 +199,7 @@ def _mapping(path: Path, reading: _Reading) -> Tree | None:
         return None
     if not isinstance(roots[0], Mapping):
         raise _RefusedError("it holds no mapping of flags", reading.mapping)
-    return roots[0]
+    return roots[0], Lines(text.text)
 
 
 def _yaml_error(text: str) -> str:

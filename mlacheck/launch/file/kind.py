@@ -47,6 +47,10 @@ _CONTROL: Final = re.compile(
     r"|\{\{[` ]*\{\{|\{%-?[ \t]*[a-z]"
 )
 _PYTHON: Final = re.compile(r"#!.*\bpython")
+# How a module begins, its comments aside.
+_MODULE: Final = re.compile(
+    r"import [\w.]+(?:[ ,].*)?$|from [\w.]+ import |(?:def|class) \w+.*:$|[rR]?(?:\"{3}|'{3})"
+)
 _IMAGE: Final = re.compile(r"(?:[ \t]*#[^\n]*\n|[ \t]*\n|ARG [^\n]*\n)*FROM[ \t]+\S+", re.IGNORECASE)
 
 
@@ -72,11 +76,13 @@ def kind_of(name: str, text: str) -> str:
         return "python" if _PYTHON.match(head) else "shell"
     if head.startswith(("{", "[")) and not head.startswith(("[[ ", "[ ", "{ ")):
         return "json" if not re.match(r"\[[\w.\" -]+\]\s*\n", head) else "toml"
-    if _IMAGE.match(head):
-        return "dockerfile"
     first = next(
         (line for line in head.split("\n") if line.strip() and not line.lstrip().startswith("#")), ""
     )
+    if _MODULE.match(first):
+        return "python"
+    if _IMAGE.match(head):
+        return "dockerfile"
     if first.startswith("---") or re.match(r"[A-Za-z_][\w.-]*:(?:[ \t]|$)|- \S", first):
         return "yaml"
     return "shell"

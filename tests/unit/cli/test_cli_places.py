@@ -70,3 +70,23 @@ def test_a_case_stands_on_its_line_and_says_its_id(tmp_path):
     line = result.stdout.splitlines()[0]
     assert line.partition("c.jsonl")[2].startswith(":2:1: error[MLA001]")
     assert line.endswith("(case a)")
+
+
+def test_what_a_config_file_says_stands_in_that_file(tmp_path):
+    (tmp_path / "c.yaml").write_text("# ours\nmax-model-len: 4096\ntensor-parallel-size: 3\n")
+    path = tmp_path / "x.sh"
+    path.write_text("vllm serve Qwen/Qwen3-8B --config c.yaml\n")
+    assert told(path, *VLLM)[0].partition("c.yaml")[2].startswith(":3:1: error[MLV014]")
+    result = CliRunner().invoke(cli, ["validate", "--no-config", str(path), "--format", "json", *VLLM])
+    [finding] = json.loads(result.stdout)["findings"]
+    assert finding["location"] == {"file": str(tmp_path / "c.yaml"), "line": 3, "column": 1}
+    result = CliRunner().invoke(cli, ["validate", "--no-config", str(path), "--format", "sarif", *VLLM])
+    assert "c.yaml" in json.dumps(json.loads(result.stdout)["runs"][0]["results"][0]["locations"])
+
+
+def test_a_diff_is_shown_of_what_is_written_too(tmp_path):
+    path = tmp_path / "x.sh"
+    path.write_text("vllm serve Qwen/Qwen3-8B -tp 3\n")
+    lines = told(path, *VLLM, "--diff", "--write", command="fix")
+    assert "+vllm serve Qwen/Qwen3-8B -tp 8" in lines
+    assert path.read_text() == "vllm serve Qwen/Qwen3-8B -tp 8\n"

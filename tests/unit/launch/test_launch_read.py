@@ -40,6 +40,10 @@ def argvs(text, name="x.sh", **options):
         ("Dockerfile.gpu", 'FROM x\nCMD ["sglang", "serve", "m", "--tp", "8"]'),
         ("x.yaml.j2", "command: [sglang, serve, m, --tp, '8']"),
         ("x.toml", 'command = ["sglang", "serve", "m", "--tp", "8"]'),
+        ("-", "from os import system\nsystem('sglang serve m --tp 8')\n"),
+        ("-", "# ours\nimport os, sys\nos.system('sglang serve m --tp 8')\n"),
+        ("-", '"""Serves."""\nimport os\nos.system("sglang serve m --tp 8")\n'),
+        ("-", "import -window root x.png\nsglang serve m --tp 8\n"),
         ("-", "#!/usr/bin/env python3\nimport os\nos.system('sglang serve m --tp 8')\n"),
     ],
 )
