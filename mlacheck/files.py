@@ -21,6 +21,7 @@ _OF_COMMANDS: Final = frozenset(
     {
         "detached-flags",
         "not-rendered",
+        "either-engine",
         "broken-continuation",
         "look-alike",
         "config-not-read",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 from click.core import ParameterSource
 
-from mlacheck.probes.engine import ENGINES
+from mlacheck.probes.engine import ENGINES, recorded_versions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,9 +49,12 @@ def names_engine() -> bool:
 
 def default_engine(given: dict[str, Any]) -> str:
     """Say whose flags stand alone: the named engine's, or that of which alone a version is named."""
-    named = [engine for engine, _ in given["engine_version"]]
-    only = named[0] if len(named) == 1 and not names_engine() else None
-    return only or str(given["engine"])
+    named = given["engine_version"]
+    if names_engine() or len(named) != 1:
+        return str(given["engine"])
+    engine, version = named[0]
+    having = [one for one in ENGINES if version in recorded_versions(one)]
+    return engine or (having[0] if len(having) == 1 else str(given["engine"]))
 
 
 def add_options(function: F, *options: Callable[[F], F]) -> F:

@@ -71,7 +71,17 @@ class FlagMaps:
         flags = not any("_" in key.text for key, _ in node.pairs)
         sure = flags and len(telling) >= _FEWEST and len(keys) - count <= 1
         likely = count * 5 >= len(keys) * 4 and (flags or entry_points(engine)["maps"])
-        return engine if count >= _FEWEST and (sure or likely) else None
+        if count < _FEWEST or not (sure or likely):
+            return None
+        if sum(one == count for one in known.values()) > 1:
+            self.reader.problem(
+                "either-engine",
+                f"several engines have all of these flags; they are read as {engine}'s",
+                "--engine NAME says whose they are, and so does the line that names the file: --config FILE",
+                node.start,
+                "info",
+            )
+        return engine
 
     def read_under(
         self, node: Mapping, name: str, parent: Mapping, frame: Frame, around: Surroundings

@@ -90,3 +90,13 @@ def test_a_diff_is_shown_of_what_is_written_too(tmp_path):
     lines = told(path, *VLLM, "--diff", "--write", command="fix")
     assert "+vllm serve Qwen/Qwen3-8B -tp 8" in lines
     assert path.read_text() == "vllm serve Qwen/Qwen3-8B -tp 8\n"
+
+
+def test_a_version_of_one_engine_says_whose_flags_stand_alone(tmp_path):
+    path = tmp_path / "x.yaml"
+    path.write_text("model: Qwen/Qwen3-8B\ntensor-parallel-size: 3\n")
+    assert "[MLV014]" in told(path, *VLLM)[0]
+    assert "[MLA894]" in told(path, *SGLANG)[0]
+    assert "[MLA894]" in told(path, *VLLM, "--engine", "sglang")[0]
+    result = CliRunner().invoke(cli, ["validate", "--no-config", str(path), "--gpu", "h200"])
+    assert "several engines have all of these flags" in result.stdout
