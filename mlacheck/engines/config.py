@@ -52,9 +52,11 @@ def config_class(name: str, details: Mapping[str, Any]) -> Callable[[str], objec
     def taken(given: object, text: str) -> dict[str, object]:
         if not isinstance(given, dict):
             raise ConversionError("not a JSON object", "config-object", name=name, value=text)
-        if dashes:
+        # A key with dashes keeps that spelling too: engines compare keys before they read them.
+        spelled = {key: value for key, value in given.items() if "-" in key} if dashes else {}
+        if spelled:
             given = {key.replace("-", "_"): value for key, value in given.items()}
-        return {key: _value(name, fields, key, value) for key, value in given.items()}
+        return {**{key: _value(name, fields, key, value) for key, value in given.items()}, **spelled}
 
     return convert
 

@@ -142,14 +142,20 @@ class Parse:
                 return _SEVERAL
             if matches:
                 return flags[matches[0]], matches[0], value if equals else None
-        elif word[:2] in flags:
-            return flags[word[:2]], word[:2], word[2:]
+        else:
+            # One dash: a letter with its value run on, or the beginning of a longer name.
+            matches = self._matches(word)
+            if len(matches) > 1:
+                return _SEVERAL
+            if matches:
+                return (flags[matches[0]], matches[0], word[2:] if matches[0] == word[:2] else None)
         if _NEGATIVE.match(word) or " " in word:
             return None
         return _FOREIGN
 
     def _matches(self, prefix: str) -> list[str]:
-        return [flag for flag in self.grammar.flags if flag.startswith(prefix)]
+        short = prefix[:2] if prefix[1] != "-" else ""
+        return [flag for flag in self.grammar.flags if flag == short or flag.startswith(prefix)]
 
     def _values_end(self, index: int, most: int | None) -> int:
         """Give the index after the words from `index` on that an option may take as values."""
@@ -304,7 +310,7 @@ class Parse:
 
     def _refuse_ambiguous(self, index: int) -> None:
         word = self.words[index]
-        matches = self._matches(word.partition("=")[0])
+        matches = self._matches(word.partition("=")[0] if word[1] == "-" else word)
         several = ", ".join(matches[:6]) + (f" and {len(matches) - 6} more" if len(matches) > 6 else "")
         self.ambiguous.append(
             ArgumentProblem(

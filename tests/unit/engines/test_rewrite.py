@@ -23,7 +23,11 @@ def test_underscores_become_dashes_up_to_the_first_dot_and_not_in_values():
     [
         ("-sc.method mtp -sc.num_speculative_tokens 3", {"method": "mtp", "num_speculative_tokens": 3}),
         ("-sc.method=mtp", {"method": "mtp"}),
-        ("--speculative-config.num-speculative-tokens 2", {"num_speculative_tokens": 2}),
+        # Both spellings: the engine looks for the one with underscores before it reads the other.
+        (
+            "--speculative-config.num-speculative-tokens 2",
+            {"num_speculative_tokens": 2, "num-speculative-tokens": 2},
+        ),
         ("--speculative-config None", None),
     ],
 )
@@ -151,3 +155,13 @@ def test_a_word_that_is_not_known_may_be_the_model_unless_it_may_be_flags():
     assert "model" not in grammar.parse(["-tp", "8", "$M"], {2: ("M",)}, loose=(2,), positional=True).given
     # Words that are rewritten move the places of those after them.
     assert "model" not in grammar.parse(["-O3", "$M"], {1: ("M",)}, loose=(1,), positional=True).given
+
+
+def test_the_beginning_of_a_flag_with_one_dash_is_that_flag_or_stands_for_several():
+    assert parse("--model m -t 2").values["tensor_parallel_size"] == 2
+    [problem] = parse("--model m -p 3").problems[:1]
+    assert (problem.kind, problem.engine_message) == (
+        "ambiguous-flag",
+        "ambiguous option: -p could match -pp, -pcp",
+    )
+    assert parse("--model m -p=3").problems[0].kind == "unknown-flag"
