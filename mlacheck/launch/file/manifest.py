@@ -43,7 +43,7 @@ _DOCUMENT: Final = re.compile(
 )
 _KEYS: Final = re.compile(r"(?:\s*(?:#[^\n]*)?\n)*[\w.-]+:(?:\s|\Z)")
 _ENGINE_KEYS: Final = re.compile("|".join(ENGINES), re.IGNORECASE)
-_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_]\w*)\}|\A\$([A-Z_]\w*)\Z")
+_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_]\w*)(?:[:?+=-][^{}]*)?\}|\A\$([A-Z_]\w*)\Z")
 _DEEPEST: Final = 60
 _MOST_TERMS: Final = 1000
 

@@ -61,6 +61,7 @@ def test_a_variable_that_no_shell_reads_waits_for_a_tool():
     result = read(text)
     assert [one.kind for one in result.problems] == ["not-rendered"]
     assert result.commands[0].unknown == {3: ("${TP}",)}
+    assert read(text.replace("{TP}", "{TP:-3}")).commands[0].unknown == {3: ("${TP:-3}",)}
     settled = read(text, env={"TP": "3"})
     assert not settled.problems
     assert settled.commands[0].argv[-1] == "3"
