@@ -9,6 +9,7 @@ import click
 
 from mlacheck.cli import exit as codes
 from mlacheck.cli.options import F, add_options
+from mlacheck.cli.output import OutputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -75,7 +76,7 @@ def silence_reports(
     extra: Sequence[Path] = (),
     quiet: bool = False,
 ) -> list[Report]:
-    """Silence what does not count. Raises `BaselineError`; a name that selects nothing is bad usage."""
+    """Silence what does not count. Raises `OutputError`; a name that selects nothing is bad usage."""
     done = list(reports)
     if select or ignore:
         done = make_selection(select, ignore, extra).apply(done)
@@ -87,14 +88,22 @@ def silence_reports(
 def _baseline(
     reports: list[Report], baseline: str | None, write_to: str | None, *, quiet: bool
 ) -> list[Report]:
-    from mlacheck.baseline import apply_baseline, read_baseline, write_baseline  # only where there is one
+    from mlacheck.baseline import (  # only where there is one
+        BaselineError,
+        apply_baseline,
+        read_baseline,
+        write_baseline,
+    )
     from mlacheck.report.summary import counted  # same
 
-    if write_to is not None:
-        number = write_baseline(Path(write_to), reports)
-        click.echo(f"{write_to}: {counted(number, 'finding')} accepted", err=True)
     path = Path(write_to or baseline or "")
-    done, stale = apply_baseline(path, read_baseline(path), reports)
+    try:
+        if write_to is not None:
+            number = write_baseline(path, reports)
+            click.echo(f"{write_to}: {counted(number, 'finding')} accepted", err=True)
+        done, stale = apply_baseline(path, read_baseline(path), reports)
+    except BaselineError as error:
+        raise OutputError(str(error)) from error
     if stale and not quiet:
         click.echo(
             f"{path}: {counted(stale, 'finding')} not found any more; --write-baseline {path} drops them",

@@ -74,7 +74,6 @@ def new_session(
 def read_launch(text: str | None, words: Sequence[str], given: dict[str, Any]) -> LaunchResult:
     """Find the launch commands of `--args`, or of the words after `--` where there is no text."""
     from mlacheck.launch import parse_argv, parse_text  # not needed for --help
-    from mlacheck.launch.file.config import with_configs  # same
 
     if text is None:
         result = parse_argv(list(words), default_engine=default_engine(given))
@@ -83,6 +82,10 @@ def read_launch(text: str | None, words: Sequence[str], given: dict[str, Any]) -
     unused = unused_engine(given, {one.engine for one in result.commands})
     if unused:
         raise click.UsageError(f"{unused}; leave it out, or name that engine")
+    if not any(word.text.startswith("--config") for one in result.commands for word in one.words):
+        return result
+    from mlacheck.launch.file.config import with_configs  # few lines have a config file
+
     return with_configs(result, Path())
 
 

@@ -98,8 +98,7 @@ def _run(**given: Any) -> int:
         raise click.UsageError("give exactly one of FILE..., --args TEXT, -- COMMAND..., and --cases FILE")
     if given["evidence"] and given["cases"] is not None:
         raise click.UsageError("--evidence goes with a launch command, not with --cases")
-    from mlacheck.baseline import BaselineError  # not needed for --help
-    from mlacheck.config import ConfigError  # same
+    from mlacheck.config import ConfigError  # not needed for --help
     from mlacheck.ruleset.error import RuleError  # same
 
     try:
@@ -107,7 +106,7 @@ def _run(**given: Any) -> int:
             return _cases(pairs, given)
         given = _configured(given)
         return _files(pairs, given) if given["files"] else _lines(pairs, given)
-    except (RuleError, OutputError, BaselineError, ConfigError) as error:
+    except (RuleError, OutputError, ConfigError) as error:
         for line in str(error).splitlines():
             click.echo(f"error: {line}", err=True)
         return codes.USAGE

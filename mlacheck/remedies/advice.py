@@ -10,7 +10,6 @@ from mlacheck.line import Line, gpus
 from mlacheck.remedies.candidates import Candidates
 from mlacheck.remedies.cost import Costs
 from mlacheck.remedies.preference import preferences
-from mlacheck.remedies.repair import repairs
 from mlacheck.remedies.search import MOST_CHANGES, Search, warnings
 from mlacheck.remedies.write import write_edit
 from mlacheck.ruleset.program import UNSET
@@ -71,6 +70,8 @@ class Advice:
         if not self.line.refusals:
             yield None, self.line
             return
+        from mlacheck.remedies.repair import repairs  # only for words that are refused
+
         count = 0
         for repair in repairs(self.line, MOST_CHANGES):
             line = Line(self.line.around, repair.command, self.line.options)
