@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -56,7 +57,7 @@ def test_validate_and_fix_name_a_command_alike(tmp_path):
         "b:\n  command: [bash, -c]\n  args:\n  - |\n    sglang serve x/y --bar\n"
     )
     validated = CliRunner().invoke(cli, ["validate", "--no-config", str(path), *SGLANG]).stdout
-    heads = [line.split()[1] for line in validated.splitlines() if line.startswith("ERROR")]
+    heads = re.findall(r"^ERROR\s+(\S+)", validated, re.MULTILINE)
     assert [one.rpartition(":")[2] for one in heads] == ["3", "11"]
     fixed = [line.split(":")[1] for line in told(path, *SGLANG, command="fix") if " mended: " in line]
     assert fixed == ["3", "11"]
