@@ -179,7 +179,7 @@ def gpu_count(given: str) -> int | None:
     ]
     if any(key == "device" and text != "all" for key, _, text in fields):
         return None if numbers else 1
-    if len(numbers) == 1 and numbers[0].isdigit() and 0 < int(numbers[0]) < 10_000:
+    if len(numbers) == 1 and numbers[0].isdecimal() and 0 < int(numbers[0]) < 10_000:
         return int(numbers[0])
     return None
 

@@ -66,7 +66,7 @@ def directives(text: Pieces) -> Job:
     }
     variables: dict[str, Value] = {}
     for option, names in _COPIED.items():
-        if option in settled and (option not in _COUNTS or _text(settled, option).isdigit()):
+        if option in settled and (option not in _COUNTS or _text(settled, option).isdecimal()):
             variables.update(dict.fromkeys(names, settled[option]))
     nodes, tasks = (_number(settled, option) for option in ("nodes", "ntasks-per-node"))
     if "ntasks" not in given and nodes is not None and tasks is not None:
@@ -121,4 +121,4 @@ def _text(given: dict[str, Value], option: str) -> str:
 
 def _number(given: dict[str, Value], option: str) -> int | None:
     text = _text(given, option)
-    return int(text) if text.isdigit() else None
+    return int(text) if text.isdecimal() else None

@@ -113,7 +113,7 @@ def _visible(gpus: list[Gpu], visible: str) -> tuple[Gpu, ...]:
     """Keep what CUDA_VISIBLE_DEVICES names; as in CUDA, the first invalid entry ends the list."""
     kept: list[Gpu] = []
     for entry in (part.strip() for part in visible.split(",")):
-        if entry.isdigit() and int(entry) < len(gpus):
+        if entry.isdecimal() and int(entry) < len(gpus):
             kept.append(gpus[int(entry)])
         elif entry.startswith(("GPU-", "MIG-")):
             kept.append(

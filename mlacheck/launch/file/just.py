@@ -112,4 +112,4 @@ def _value(pieces: Pieces, start: int, end: int) -> tuple[Piece, ...] | None:
         begin = start + match.start(2)
         cut = pieces.cut(begin, begin + len(match[2]))
         return tuple(one._replace(assumed=(f"{match[1]}={match[2]}",)) for one in cut)
-    return tuple(pieces.cut(start, end)) if re.fullmatch(r"[\w./-]+", text) and text.isdigit() else None
+    return tuple(pieces.cut(start, end)) if re.fullmatch(r"[\w./-]+", text) and text.isdecimal() else None

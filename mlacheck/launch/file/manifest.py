@@ -275,7 +275,7 @@ class Manifest:
         gpu = self._gpu(node)
         groups = node.get("leaderTemplate", "workerTemplate") is not None
         size = node.text(*(("size",) if groups else ("numNodes", "num_nodes")))
-        nodes = int(size) if size is not None and size.isdigit() and 0 < int(size) < 10_000 else None
+        nodes = int(size) if size is not None and size.isdecimal() and 0 < int(size) < 10_000 else None
         if count is not None or gpu is not None or nodes is not None:
             around = replace(
                 around,
@@ -292,7 +292,7 @@ class Manifest:
                 held = resources.get(kind)
                 if isinstance(held, Mapping):
                     text = held.text(*_GPUS)
-                    if text is not None and text.isdigit():
+                    if text is not None and text.isdecimal():
                         return int(text)
         deploy = node.get("deploy")
         if isinstance(deploy, Mapping):
@@ -309,7 +309,7 @@ class Manifest:
                 ids = device.get("device_ids")
                 if isinstance(ids, Sequence):
                     return len(ids.items)
-                if count is not None and count.isdigit():
+                if count is not None and count.isdecimal():
                     return int(count)
         return None
 

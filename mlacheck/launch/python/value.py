@@ -215,7 +215,7 @@ class Values:
                 continue
             name = (match[1] if match.re.groups else "") or str(count)
             count += 1
-            if name.isdigit():
+            if name.isdecimal():
                 value = given[int(name)] if int(name) < len(given) else None
             else:
                 value = named.get(name)

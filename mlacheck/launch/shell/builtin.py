@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -84,7 +85,7 @@ def assign(script: Script, node: Node) -> None:
 
 def _shifted(value: Value | None, count: str) -> Value | None:
     """Take words off the front; of one that may be several nobody knows what is left."""
-    if value is None or value.items is None or not count.isdigit():
+    if value is None or value.items is None or not count.isdecimal():
         return None
     several = next((at for at, item in enumerate(value.items) if item.splits), len(value.items))
     return Value(items=value.items[min(int(count), several) :])
@@ -143,7 +144,7 @@ def run(
         _eval(script, node, assignments, again(joined(fields[1:])), tail)
         return True
     if name == "set":
-        for one, after in zip(fields[1:], [*fields[2:], fields[0]], strict=True):
+        for one, after in itertools.pairwise([*fields[1:], fields[0]]):
             if one.text == "--":
                 break
             if re.fullmatch(r"[-+][A-Za-z]*a[A-Za-z]*", one.text) or (

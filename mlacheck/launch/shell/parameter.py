@@ -26,7 +26,7 @@ def expand_variable(expander: Expander, word: Word, node: Node, *, quoted: bool,
     match = _NAME.match(inner)
     if match is not None and not text.startswith("${"):
         # $1d is $1 and a letter.
-        width = 1 if inner[0].isdigit() else match.end()
+        width = 1 if inner[0].isdecimal() else match.end()
         if width < len(inner):
             end = start + 1 + width
             inner = inner[:width]
@@ -44,7 +44,7 @@ def expand_variable(expander: Expander, word: Word, node: Node, *, quoted: bool,
     operator = next(
         (one for one in (":-", ":=", ":+", ":?", "-", "=", "+", "?") if rest.startswith(one)), rest
     )
-    if name in ("@", "*") or (name.isdigit() and name != "0"):
+    if name in ("@", "*") or (name.isdecimal() and name != "0"):
         value = _parameter(expander, name)
     elif name in "#?$!-0_":
         value = None
@@ -119,6 +119,8 @@ def _parameter(expander: Expander, name: str) -> Value | None:
         return None
     if name in ("@", "*"):
         return Value(items=words)
+    if not name.isdecimal() or name == "0":
+        return None
     at = int(name) - 1
     # After a word that may be several nobody knows which one is the next.
     known = at < len(words) and not any(word.splits for word in words[: at + 1])
@@ -130,7 +132,7 @@ def _changed(value: Value, subscript: str | None, rest: str) -> Value | None:
     if subscript in ("@", "*") and value.items is None:
         value = Value(items=(Field(value.pieces),) if value.pieces else ())
     elif subscript not in (None, "@", "*"):
-        if value.items is None or not str(subscript).isdigit() or int(str(subscript)) >= len(value.items):
+        if value.items is None or not str(subscript).isdecimal() or int(str(subscript)) >= len(value.items):
             return None
         value = Value(value.items[int(str(subscript))].pieces)
     elif subscript is None and value.items is not None and rest == "":
@@ -138,7 +140,7 @@ def _changed(value: Value, subscript: str | None, rest: str) -> Value | None:
     if not rest:
         return value
     if value.items is not None:
-        if rest[0] == ":" and rest[1:].strip().isdigit():
+        if rest[0] == ":" and rest[1:].strip().isdecimal():
             # "${@:2}" counts from one, "${A[@]:1}" from nought; both reach here as lists.
             return Value(items=value.items[int(rest[1:]) - (subscript is None) :])
         return None
