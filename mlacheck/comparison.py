@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mlacheck.engines import ArgumentProblem, Grammar
 from mlacheck.engines.spelling import suggest
 from mlacheck.frozen import frozen
+from mlacheck.line import arguments_of
 from mlacheck.ruleset.load import load_program
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _values(old: Report, new: Report) -> Iterator[Changed]:
 
 
 def _flags(command: LaunchCommand, old: Grammar, new: Grammar) -> Iterator[FlagChange]:
-    given = old.parse(command.argv, command.unknown)
+    given = arguments_of(command, old)
     for name, one in given.given.items():
         flag = one.canonical or one.flag
         option, later = old.flags.get(flag) or old.options[name], new.flags.get(flag)
@@ -139,7 +140,7 @@ def _matters(default: Changed, evaluations: Sequence[Evaluation]) -> bool:
 
 def _defaults(command: LaunchCommand, old: Grammar, new: Grammar) -> Iterator[Changed]:
     """Yield defaults that the line relies on and that rules read."""
-    given = old.parse(command.argv, command.unknown).given
+    given = arguments_of(command, old).given
     reads = load_program(new.engine, new.version).program.reads
     for name, value in new.defaults.items():
         if name in old.defaults and name not in given and name in reads and old.defaults[name] != value:

@@ -56,12 +56,7 @@ class Line:
     def __init__(self, around: Surroundings, command: LaunchCommand, options: Options) -> None:
         command = fitted(command, around.grammar)
         self.around, self.command, self.options = around, command, options
-        self.arguments: Arguments = around.grammar.parse(
-            command.argv,
-            command.unknown,
-            loose=command.loose,
-            positional=command.entry == "flags" or command.entry in POSITIONAL_MODEL,
-        )
+        self.arguments: Arguments = arguments_of(command, around.grammar)
         spans = [span for given in self.arguments.given.values() for span in given.spans]
         # Words that are not known and are no flag's value: any flag may be among them.
         self.open = any(not any(a <= at < b for a, b in spans) for at in command.loose)
@@ -244,6 +239,12 @@ class Line:
     def _given(self, dest: str) -> object:
         value = self.facts.get(dest)
         return value if is_known(value) else None
+
+
+def arguments_of(command: LaunchCommand, grammar: Grammar) -> Arguments:
+    """Read the words of a command as its entry point does."""
+    positional = command.entry == "flags" or command.entry in POSITIONAL_MODEL
+    return grammar.parse(command.argv, command.unknown, loose=command.loose, positional=positional)
 
 
 def fitted(command: LaunchCommand, grammar: Grammar) -> LaunchCommand:

@@ -160,8 +160,10 @@ def _matrix(
 
 def _refuse_model(session: Session, base: LaunchCommand) -> None:
     """Refuse a line whose model is not known, on which most cells depend."""
+    from mlacheck.line import arguments_of  # not needed for --help
+
     checker, profile = session.checker(base), session.profile_of(None)
-    given = checker.grammar.parse(base.argv).given
+    given = arguments_of(base, checker.grammar).given
     if not (session.model or (profile and profile.model) or checker.compiled.program.model in given):
         raise click.UsageError("a matrix is about one model: name it with --model ID|PATH")
     report = session.check(base)

@@ -289,6 +289,15 @@ def test_the_command_line(tmp_path):
     assert CliRunner().invoke(cli, [*base, "--args", "echo x"]).exit_code == 2
 
 
+def test_the_model_may_stand_after_flags():
+    line = "vllm serve --tensor-parallel-size 8 deepseek-ai/DeepSeek-V3"
+    words = ["--gpu", "h200", "--engine-version", "vllm=0.33.0", "--args", line]
+    small = ["--backend", "FLASHMLA", "--dcp", "1", "--kv", "auto", "--speculation", "none"]
+    done = CliRunner().invoke(cli, ["matrix", "--no-config", *words, *small])
+    assert done.exit_code == 0, done.output
+    assert "deepseek-ai/DeepSeek-V3" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
