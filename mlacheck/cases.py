@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from dataclasses import field
 from pathlib import Path
@@ -10,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mlacheck.frozen import frozen, record, replace
 from mlacheck.launch.command import LaunchCommand, Source, Word
-from mlacheck.launch.programs import POSITIONAL_MODEL
+from mlacheck.launch.programs import SERVERS, with_model_flag
 from mlacheck.models import Models
 from mlacheck.probes.engine import ENGINES
 from mlacheck.probes.target import TargetFlags
 from mlacheck.probes.version import parse_version
 from mlacheck.session import Session
+from mlacheck.similar import closest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +31,6 @@ _KINDS: Final = {
     type(None): "null",
 }
 _TEXTS: Final = ("engine", "engine_version", "model", "gpu", "flashinfer")
-_CONFIG: Final = "--config"
 _TARGET: Final = frozenset({"engine_version", "gpu", "flashinfer"})
 _KEYS: Final = frozenset((*_TEXTS, "id", "args", "env", "gpu_count", "nodes", "packages"))
 
@@ -105,7 +104,7 @@ class Cases:
             )
             self._sessions[key] = session
         command = command or _from_words(case["args"], case.get("engine") or ENGINES[0])
-        if not any(word.text.partition("=")[0] == _CONFIG for word in command.words):
+        if not command.names_config:
             return session.check(command, id_=case.get("id"))
         from mlacheck.launch.command import LaunchResult  # few cases have a config file
         from mlacheck.launch.file.config import with_configs  # same
@@ -118,10 +117,8 @@ def _from_words(words: Sequence[str], engine: str) -> LaunchCommand:
     text = " ".join(words)
     if list(words[:1]) != ["serve"]:
         return LaunchCommand(engine, "flags", tuple(Word(text=word) for word in words), text=text)
-    entry, flag = next((entry, flag) for entry, flag in POSITIONAL_MODEL.items() if entry.startswith(engine))
-    argv = [Word(text=word) for word in words[1:]]
-    if argv and not argv[0].text.startswith("-"):
-        argv.insert(0, Word(text=flag, implied=True))
+    entry = next(one.entry for one in SERVERS.values() if one.engine == engine)
+    argv = with_model_flag(entry, [Word(text=word) for word in words[1:]])
     return LaunchCommand(engine, entry, tuple(argv), text=text)
 
 
@@ -156,7 +153,7 @@ def _misspelt(case: dict[str, Any]) -> str | None:
     for key in case.keys() - _KEYS:
         plain = str(key).lower().replace("-", "_")
         missing = [name for name in _KEYS if name not in case]
-        close = [plain] if plain in missing else difflib.get_close_matches(plain, missing, n=1, cutoff=0.8)
+        close = [plain] if plain in missing else closest(plain, missing, 1, 0.8)
         if close:
             return f"{key} is no key of a case; did you mean {close[0]}?"
     return None

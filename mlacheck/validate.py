@@ -224,21 +224,20 @@ class _Check:
     def _place(self, step: Step, hit: Hit) -> Location | None:
         """Give the place of the argument that a finding is about: the one that it names, reads or changes."""
         given = self.line.arguments.given
-        if not given:
-            return None
-        said = [one.rstrip(".") for one in _FLAG.findall(hit.message)]
-        options = {name: self.grammar.option(name).flags for name in given}
-        named = [name for flag in said for name, flags in options.items() if flag in flags]
-        read = self.compiled.scope.references(step.when or "True")
-        changed = [name for remedy in step.remedies for name in remedy.get("edit", ())]
-        names = [
-            *named,
-            *(name for name, value in hit.values if is_known(value)),
-            *changed,
-            *sorted(read & given.keys() - {self.compiled.program.model}, key=lambda name: given[name].index),
-        ]
-        name = next((name for name in names if name in given), None)
+        name = next((name for name in self._concerned(step, hit) if name in given), None)
         return None if name is None else self.line.location(given[name].index)
+
+    def _concerned(self, step: Step, hit: Hit) -> Iterator[str]:
+        """Name the arguments that a finding is about, the nearest first."""
+        given = self.line.arguments.given
+        options = {name: self.grammar.option(name).flags for name in given}
+        for said in _FLAG.findall(hit.message):
+            yield from (name for name, flags in options.items() if said.rstrip(".") in flags)
+        yield from (name for name, value in hit.values if is_known(value))
+        for remedy in step.remedies:
+            yield from remedy.get("edit", ())
+        read = self.compiled.scope.references(step.when or "True") - {self.compiled.program.model}
+        yield from sorted(read & given.keys(), key=lambda name: given[name].index)
 
     def _remedies(self, world: _World, hit: Hit) -> tuple[Remedy, ...]:
         remedies = [*self._corrected(), *self._other_ways(world, hit)]

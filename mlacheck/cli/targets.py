@@ -82,7 +82,7 @@ def read_launch(text: str | None, words: Sequence[str], given: dict[str, Any]) -
     unused = unused_engine(given, {one.engine for one in result.commands})
     if unused:
         raise click.UsageError(f"{unused}; leave it out, or name that engine")
-    if not any(word.text.startswith("--config") for one in result.commands for word in one.words):
+    if not any(one.names_config for one in result.commands):
         return result
     from mlacheck.launch.file.config import with_configs  # few lines have a config file
 

@@ -13,8 +13,8 @@ from mlacheck.engines import ArgumentProblem, Grammar
 from mlacheck.engines.spelling import suggest
 from mlacheck.frozen import frozen, replace
 from mlacheck.launch import parse_text
-from mlacheck.launch.command import LaunchCommand, Word
-from mlacheck.launch.file.config import CONFIG, with_configs
+from mlacheck.launch.command import CONFIG, LaunchCommand, Word
+from mlacheck.launch.file.config import with_configs
 from mlacheck.probes.engine import recorded_versions
 from mlacheck.remedies.edit import option_words
 from mlacheck.remedies.words import words_of_remedy

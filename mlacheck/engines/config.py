@@ -7,6 +7,7 @@ import operator
 from typing import TYPE_CHECKING, Any, Final
 
 from mlacheck.engines.conversion import ConversionError
+from mlacheck.similar import closest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -68,9 +69,7 @@ def _value(
     field = fields.get(key)
     if field is not None:
         return _read(name, inside + key, field, value)
-    import difflib  # only for a mistake
-
-    close = difflib.get_close_matches(key, fields, n=1)
+    close = closest(key, fields, 1, 0.6)
     key = inside + key
     hint = f"; did you mean {inside}{close[0]}?" if close else ""
     raise ConversionError(f"{name} has no field {key!r}{hint}", "config-field", name=name, key=key)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+CONFIG: Final = "--config"
 
 
 @frozen
@@ -122,6 +125,11 @@ class LaunchCommand:
     def first(self) -> Word | None:
         """The first of its own words, as opposed to those of another file."""
         return next((word for word in self.words if word.file is None), None)
+
+    @property
+    def names_config(self) -> bool:
+        """Tell whether it names a config file, also in a way that engines do not read."""
+        return any(word.text.partition("=")[0] == CONFIG for word in self.words)
 
     @property
     def loose(self) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from mlacheck.frozen import frozen
+from mlacheck.launch.command import Word
 from mlacheck.probes.engine import ENGINES, entry_points
 
 if TYPE_CHECKING:
@@ -169,6 +170,18 @@ SERVERS: Final = {
 POSITIONAL_MODEL: Final[dict[str, str]] = {
     known["serve"]["entry"]: known["serve"]["model"] for known in _KNOWN.values()
 }
+
+
+def with_model_flag(entry: str, words: list[Word]) -> list[Word]:
+    """Put the flag of the model before a model that stands before all flags, where the entry point does."""
+    flag = POSITIONAL_MODEL.get(entry)
+    # `$X` alone may be the model or more flags: it is the model when no flag names one.
+    named = any(word.text.partition("=")[0] in POSITIONAL_MODEL.values() for word in words)
+    if not flag or not words or words[0].text.startswith("-") or (words[0].splits and named):
+        return words
+    return [Word(flag, words[0].line, words[0].column, implied=True), *words]
+
+
 # The flag with which a launcher chooses another server, and its values for LLMs.
 SERVER_KINDS: Final[dict[str, dict[str, Any]]] = {
     known["serve"]["entry"]: known["serve"]["kind"] for known in _KNOWN.values() if "kind" in known["serve"]

@@ -19,6 +19,7 @@ from mlacheck.launch.programs import (
     Module,
     basename,
     starts_program,
+    with_model_flag,
 )
 from mlacheck.launch.quoting import quote
 from mlacheck.pattern import lazy
@@ -218,11 +219,7 @@ class Recognizer(Collection):
         if hit.open_end:
             last = words[-1] if words else Word("", source.line, source.column)
             words.append(Word("...", last.line, last.column, (hit.open_end,), splits=True, implied=True))
-        flag = POSITIONAL_MODEL.get(module.entry)
-        # `$X` alone may be the model or more flags: it is the model when no flag names one.
-        named = any(word.text.partition("=")[0] in ("--model-path", "--model") for word in words)
-        if flag and words and not words[0].text.startswith("-") and not (words[0].splits and named):
-            words.insert(0, Word(flag, words[0].line, words[0].column, implied=True))
+        words = with_model_flag(module.entry, words)
         around = _within(frame, hit)
         command = LaunchCommand(
             engine=module.engine,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from mlacheck.builtin import BUILTINS, OTHER_REFUSALS
 from mlacheck.data import rules_root
 from mlacheck.ruleset.error import RuleError
+from mlacheck.similar import closest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -84,4 +84,4 @@ def _close(name: str, names: Iterable[str]) -> Sequence[str]:
     holding = [one for one in names if parts and all(part in one for part in parts)]
     if holding and len(name) > _SHORTEST:
         return sorted(holding, key=lambda one: (len(one), one))[:_MOST]
-    return difflib.get_close_matches(name, list(names), n=_MOST, cutoff=_LIKE)
+    return closest(name, list(names), _MOST, _LIKE)

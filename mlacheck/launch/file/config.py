@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from mlacheck.data import load_json, rules_root
 from mlacheck.frozen import frozen, replace
-from mlacheck.launch.command import LaunchProblem, LaunchResult, Word
+from mlacheck.launch.command import CONFIG, LaunchProblem, LaunchResult, Word
 from mlacheck.launch.file.decode import MOST_BYTES, decode
 from mlacheck.launch.piece import Lines
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from mlacheck.launch.command import LaunchCommand
     from mlacheck.launch.file.node import Mapping as Tree
 
-CONFIG: Final = "--config"
 _MODELS: Final = ("--model", "--model-path")
 
 
@@ -62,7 +61,7 @@ def _reading(engine: str) -> _Reading | None:
 
 def with_configs(result: LaunchResult, folder: Path) -> LaunchResult:
     """Put the config files that commands name, looked up from `folder`, into their words."""
-    if not any(word.text.startswith(CONFIG) for one in result.commands for word in one.words):
+    if not any(one.names_config for one in result.commands):
         return result
     problems: list[LaunchProblem] = []
     commands = tuple(_with_config(command, folder, problems) for command in result.commands)
