@@ -23,6 +23,7 @@ class CompileRules(BuildHookInterface[Any]):
             return
         sys.path.insert(0, self.root)
         from mlacheck.data import compiled_name, parse_yaml, rules_root
+        from mlacheck.probes.catalogue import FOLDER, INDEX, by_id, index_of
         from mlacheck.probes.engine import ENGINES, recorded_versions
         from mlacheck.ruleset.load import generate, module_name
 
@@ -33,8 +34,12 @@ class CompileRules(BuildHookInterface[Any]):
             for engine in ENGINES
             for one in recorded_versions(engine)
         }
-        for name in self._data():
-            files[compiled_name(*name.split("/"))] = json.dumps(parse_yaml(rules_root() / name))
+        data = {name: parse_yaml(rules_root() / name) for name in self._data()}
+        files |= {compiled_name(*name.split("/")): json.dumps(content) for name, content in data.items()}
+        models = {
+            name.partition("/")[2]: content for name, content in data.items() if name.startswith(FOLDER)
+        }
+        files[INDEX] = json.dumps(index_of({name: by_id(content, name) for name, content in models.items()}))
         files["__init__.py"] = ""
         for name, text in files.items():
             (folder / name).write_text(text, encoding="utf-8")

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     import yaml
 
 PACKAGE: Final = Path(__file__).parent
@@ -43,11 +45,17 @@ def load_json(*parts: str) -> object:
 def load_yaml(*parts: str) -> object:
     """Read one YAML data file under the rules, once; the result must not be changed."""
     source = rules_root().joinpath(*parts)
-    compiled = COMPILED / compiled_name(*parts)
+    return load_compiled(compiled_name(*parts), (source,), lambda: parse_yaml(source))
+
+
+def load_compiled(name: str, sources: Iterable[Path], make: Callable[[], object]) -> object:
+    """Read what was compiled from sources; make it, and keep it, where one of them is newer."""
+    compiled = COMPILED / name
     with contextlib.suppress(OSError, ValueError):
-        if not is_checkout() or compiled.stat().st_mtime_ns > source.stat().st_mtime_ns:
+        made = 0 if not is_checkout() else compiled.stat().st_mtime_ns
+        if not made or all(made > source.stat().st_mtime_ns for source in sources):
             return json.loads(compiled.read_text(encoding="utf-8"))
-    data = parse_yaml(source)
+    data = make()
     # A read-only checkout works too, only slower.
     with contextlib.suppress(OSError):
         write_compiled(compiled, json.dumps(data, ensure_ascii=False))

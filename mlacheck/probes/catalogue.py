@@ -6,33 +6,62 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from mlacheck.data import load_yaml, rules_root
+from mlacheck.data import load_compiled, load_yaml, rules_root
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    Rows = dict[str, dict[str, Any]]  # by id
 
 FOLDER: Final = "models"
+INDEX: Final = "models-index.json"
 EXTRAS: Final = ("hf_quant_config", "weights_gib", "drafts")
 
 
 class Models(Mapping[str, "dict[str, Any]"]):
-    """The entries by id, each resolved when it is asked for: a run asks for few."""
+    """The entries by id, each read and resolved when it is asked for: a run asks for few."""
 
-    def __init__(self, rows: dict[str, dict[str, Any]]) -> None:
-        self._rows = rows
+    def __init__(self, files: dict[str, str], rows: Callable[[str], Rows]) -> None:
+        self._files = files  # by id
+        self._rows = rows  # of a file
         self._done: dict[str, dict[str, Any]] = {}
 
     def __getitem__(self, key: str) -> dict[str, Any]:
         """Give one; ValueError names an entry that is wrong."""
-        return _resolve(key, self._rows, self._done, ())
+        return self._resolve(key, ())
 
     def __iter__(self) -> Iterator[str]:
         """Name them."""
-        return iter(self._rows)
+        return iter(self._files)
 
     def __len__(self) -> int:
         """Count them."""
-        return len(self._rows)
+        return len(self._files)
+
+    def _resolve(self, key: str, followed: tuple[str, ...]) -> dict[str, Any]:
+        """Resolve `like`: the other entry's config less the keys in `without`, this one's keys over it."""
+        if key in self._done:
+            return self._done[key]
+        file = self._files[key]
+        row = self._rows(file)[key]
+        config = {name: _unfold(value) for name, value in row.get("config", {}).items()}
+        base = row.get("like")
+        if base is not None:
+            if base not in self._files or base in (key, *followed):
+                raise ValueError(f"rules/{FOLDER}/{file}: {key} is like {base}, which is no other entry")
+            inherited = self._resolve(base, (*followed, key))["config"]
+            config = {
+                name: value for name, value in inherited.items() if name not in row.get("without", ())
+            } | config
+        extra: dict[str, Any] = {name: row[name] for name in EXTRAS if name in row}
+        self._done[key] = {
+            "config": config,
+            "file": f"rules/{FOLDER}/{file}",
+            "source": row["source"],
+            "certainty": row["certainty"],
+            **extra,
+        }
+        return self._done[key]
 
 
 @cache
@@ -41,59 +70,51 @@ def load_catalogue() -> dict[str, Any]:
 
     An entry has config, file, source, certainty; where known hf_quant_config, weights_gib, drafts.
     """
-    return _catalogue(
-        {path.name: load_yaml(FOLDER, path.name) for path in sorted((rules_root() / FOLDER).glob("*.yaml"))}
+    sources = sorted((rules_root() / FOLDER).glob("*.yaml"))
+    names: Any = load_compiled(
+        INDEX, sources, lambda: index_of({one.name: _rows(one.name) for one in sources})
     )
+    return {"models": Models(names["files"], _rows), "index": names["index"]}
+
+
+@cache
+def _rows(file: str) -> Rows:
+    return by_id(load_yaml(FOLDER, file), file)
 
 
 def build_catalogue(files: dict[str, Any]) -> dict[str, Any]:
     """Build the whole catalogue from the parsed files by name; ValueError names the entry that is wrong."""
-    found = _catalogue(files)
-    return {**found, "models": dict(found["models"])}
+    rows = {name: by_id(content, name) for name, content in files.items()}
+    names = index_of(rows)
+    return {"models": dict(Models(names["files"], rows.__getitem__)), "index": names["index"]}
 
 
-def _catalogue(files: dict[str, Any]) -> dict[str, Any]:
-    rows: dict[str, dict[str, Any]] = {}
+def by_id(content: Any, file: str) -> Rows:
+    """Give the entries of a parsed file by id; ValueError names one that stands twice."""
+    rows: Rows = {}
+    for row in content["models"]:
+        if row["id"] in rows:
+            raise ValueError(f"{FOLDER}/{file}: {row['id']} stands twice")
+        rows[row["id"]] = row
+    return rows
+
+
+def index_of(files: dict[str, Rows]) -> dict[str, dict[str, str]]:
+    """Give `{"files": {id: file}, "index": {lower-case id or alias: id}}`; ValueError names a name of two."""
+    places: dict[str, str] = {}
     index: dict[str, str] = {}
-    for name, content in files.items():
-        for row in content["models"]:
-            key, file = row["id"], f"{FOLDER}/{name}"
-            if key in rows:
-                raise ValueError(f"{file}: {key} stands twice")
-            rows[key] = {**row, "file": f"rules/{file}"}
-    for key, row in rows.items():
-        for spelling in (key, *row.get("aliases", ())):
-            other = index.setdefault(spelling.lower(), key)
-            if other != key:
-                raise ValueError(f"{row['file']}: {spelling} names both {other} and {key}")
-    return {"models": Models(rows), "index": index}
-
-
-def _resolve(
-    key: str, rows: dict[str, dict[str, Any]], done: dict[str, dict[str, Any]], followed: tuple[str, ...]
-) -> dict[str, Any]:
-    """Resolve `like`: the other entry's config less the keys in `without`, this one's keys over it."""
-    if key in done:
-        return done[key]
-    row = rows[key]
-    config = {name: _unfold(value) for name, value in row.get("config", {}).items()}
-    base = row.get("like")
-    if base is not None:
-        if base not in rows or base in (key, *followed):
-            raise ValueError(f"{row['file']}: {key} is like {base}, which is no other entry")
-        inherited = _resolve(base, rows, done, (*followed, key))["config"]
-        config = {
-            name: value for name, value in inherited.items() if name not in row.get("without", ())
-        } | config
-    extra: dict[str, Any] = {name: row[name] for name in EXTRAS if name in row}
-    done[key] = {
-        "config": config,
-        "file": row["file"],
-        "source": row["source"],
-        "certainty": row["certainty"],
-        **extra,
-    }
-    return done[key]
+    for file, rows in files.items():
+        for key in rows:
+            if key in places:
+                raise ValueError(f"{FOLDER}/{file}: {key} stands twice")
+            places[key] = file
+    for file, rows in files.items():
+        for key, row in rows.items():
+            for spelling in (key, *row.get("aliases", ())):
+                other = index.setdefault(spelling.lower(), key)
+                if other != key:
+                    raise ValueError(f"rules/{FOLDER}/{file}: {spelling} names both {other} and {key}")
+    return {"files": places, "index": index}
 
 
 def _unfold(value: Any) -> Any:

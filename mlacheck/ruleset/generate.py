@@ -5,7 +5,7 @@ The module is what a wheel carries, so that an ordinary run parses no YAML. Only
 
 from __future__ import annotations
 
-from pprint import pformat
+import json
 from typing import TYPE_CHECKING, Any
 
 from mlacheck.frozen import as_dict, replace
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mlacheck.ruleset.expression import Scope
-    from mlacheck.ruleset.program import Arm, Program, Step
+    from mlacheck.ruleset.program import Program, Step
 
 _HEAD = '''"""Generated from rules/{engine} for {engine} {version}; do not edit."""
 
@@ -32,14 +32,15 @@ def module_text(program: Program, digest: str) -> str:
     """Generate the module of one program; `digest` names the rule files it came from."""
     scope = program.scope()
     lines = [_HEAD.format(engine=program.engine, version=program.version, digest=digest)]
-    lines.append(f"DATA = {pformat(_data(program), width=160, compact=True, sort_dicts=False)}\n")
+    lines.append(f"DATA = {_table(as_dict(replace(program, steps=())))}\n")
+    lines += ["STEPS = (", *(f"{_row(step)!r}," for step in program.steps), ")\n"]
     for name, table in program.tables.items():
         value = frozenset(table) if _is_set(table) else table
         lines.append(f"{scope.identifiers[name]} = {value!r}")
     for name, text in program.derives.items():
         lines.append(f"def {scope.identifiers[name]}(f):\n    return {scope.source(text)}\n")
     texts = dict.fromkeys((*program.derives.values(), *_conditions_and_values(program)))
-    lines.append(f"NAMES = {pformat({text: scope.names(text) for text in texts}, width=160, compact=True)}")
+    lines.append(f"NAMES = {_table({text: scope.names(text) for text in texts})}")
     lines += _conditions(program, scope)
     # Computed once: nothing that it is made of changes while the rules run.
     lines.append("def settle(f):")
@@ -93,15 +94,15 @@ def _step(index: int, step: Step, scope: Scope) -> list[str]:
             "except UNDECIDABLE:",
             f"    h.slow_find({index}, f)",
         ]
-    body = _arms(index, step.arms, scope)
+    body = _arms(index, step, scope)
     if step.when is not None:
         body = [f"if {scope.condition(step.when)}:", *(f"    {line}" for line in body)]
     return ["try:", *(f"    {line}" for line in body), "except UNDECIDABLE:", f"    h.slow_set({index}, f)"]
 
 
-def _arms(index: int, arms: tuple[Arm, ...], scope: Scope) -> list[str]:
+def _arms(index: int, step: Step, scope: Scope) -> list[str]:
     lines: list[str] = []
-    for number, arm in enumerate(arms):
+    for number, arm in enumerate(step.arms):
         values = ", ".join(
             scope.source(value) if is_expression else repr(value) for _, is_expression, value in arm.targets
         )
@@ -109,15 +110,16 @@ def _arms(index: int, arms: tuple[Arm, ...], scope: Scope) -> list[str]:
         word = "if" if number == 0 else "elif"
         condition = "True" if arm.when is None else scope.condition(arm.when)
         lines.append(f"{word} {condition}:")
-        lines.append(f"    h.assign(({index}, {number}), f, ({names},), ({values},))")
+        assign = f"h.assign(({index}, {number}), f, ({names},), ({values},))"
+        lines += [f"    if {assign}:", f"        h.find({index}, f)"] if step.message else [f"    {assign}"]
     return lines
 
 
-def _data(program: Program) -> dict[str, Any]:
-    data = as_dict(program)
-    data["steps"] = [_lean(step) for step in data["steps"]]
-    return data
+def _table(items: dict[str, Any]) -> str:
+    return "{\n" + "".join(f"{key!r}: {value!r},\n" for key, value in items.items()) + "}"
 
 
-def _lean(step: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in step.items() if value not in ("", (), None, [], False)}
+def _row(step: Step) -> str:
+    """Write a step as JSON text: a run reads few of all steps, and only when it comes to them."""
+    fields = {key: value for key, value in as_dict(step).items() if value not in ("", (), None, [], False)}
+    return json.dumps(fields, ensure_ascii=False)

@@ -18,7 +18,8 @@ from mlacheck.ruleset.expression import UNDECIDABLE, Declaration, Scope
 from mlacheck.ruleset.interpreter import decide
 from mlacheck.ruleset.machine import Run
 from mlacheck.ruleset.memory import Memory
-from mlacheck.ruleset.program import Arm, Program, Step
+from mlacheck.ruleset.program import Program
+from mlacheck.ruleset.steps import Steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from mlacheck.ruleset.machine import Runner
 
 # Raise it when the generated form changes.
-FORMAT: Final = 15
+FORMAT: Final = 16
 
 
 @frozen
@@ -123,7 +124,7 @@ def load_program(engine: str, version: str) -> Compiled:
 def from_module(module: types.ModuleType) -> Compiled:
     """Wrap a generated module."""
     names = module.__dict__
-    program = program_from(names["DATA"])
+    program = program_from(names["DATA"], names["STEPS"])
     scope = program.scope()
     scope.namespace = names
     scope.known_names.update(names["NAMES"])
@@ -229,10 +230,7 @@ def _type(option: Mapping[str, Any]) -> str:
     return kind if kind in {"int", "float", "str", "bool"} else "any"
 
 
-def program_from(data: Mapping[str, Any]) -> Program:
+def program_from(data: Mapping[str, Any], rows: Sequence[str]) -> Program:
     """Rebuild a program from the plain data in a generated module."""
-    steps = tuple(
-        Step(**{**step, "arms": tuple(Arm(**arm) for arm in step.get("arms", ()))}) for step in data["steps"]
-    )
     declarations = {name: Declaration(**fields) for name, fields in data["declarations"].items()}
-    return Program(**{**data, "steps": steps, "declarations": declarations})
+    return Program(**{**data, "steps": Steps(rows), "declarations": declarations})

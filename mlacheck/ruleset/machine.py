@@ -76,8 +76,8 @@ class Run:
         f: dict[str, object],
         names: tuple[str, ...],
         values: tuple[object, ...],
-    ) -> None:
-        """Set facts, remembering which rule did it."""
+    ) -> bool:
+        """Set facts, remembering which rule did it; tell whether one changed."""
         changed = False
         for name, value in zip(names, values, strict=True):
             old = f[name]
@@ -87,9 +87,7 @@ class Run:
             self.setters[name] = setter
             self._moment = None
             changed = True
-        step = self.program.steps[setter[0]]
-        if changed and step.message:
-            self.find(setter[0], f)
+        return changed
 
     def slow_set(self, index: int, f: dict[str, object]) -> None:
         """Apply a `set` rule whose conditions or values could not all be decided."""
@@ -98,7 +96,9 @@ class Run:
         if choice is None:
             return
         if choice.certain:
-            self.assign((index, choice.arm), f, tuple(choice.values), tuple(choice.values.values()))
+            values = choice.values
+            if self.assign((index, choice.arm), f, tuple(values), tuple(values.values())) and step.message:
+                self.find(index, f)
             return
         f.update(choice.values)
         self._moment = None

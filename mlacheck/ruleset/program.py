@@ -10,7 +10,7 @@ from mlacheck.frozen import frozen
 from mlacheck.ruleset.expression import Declaration, Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from mlacheck.ruleset.guards import Unmodelled
 
@@ -81,7 +81,7 @@ class Program:
     defaults: dict[str, Any]
     derives: dict[str, str]
     tables: dict[str, Any]
-    steps: tuple[Step, ...]
+    steps: Sequence[Step]
     model: str  # the argument that names the model
     draft: str  # an expression for the draft model's name
     overrides: str = "None"  # an expression for what the line changes in the models' configs, JSON
