@@ -72,6 +72,7 @@ class Line:
         )
         self.model: ModelConfig | None = None
         self._overrides: Mapping[str, Any] = {}
+        self._kept: tuple[str, ...] = ()  # parts of a config of which overrides change values
         # A named model or draft was not found, or a flag may be a launcher's.
         self.unsure = False
         self.assumptions = [
@@ -193,6 +194,8 @@ class Line:
         reference = self.options.model or (None if unnamed else self._given(program.model))
         overrides = evaluate(program.overrides, self.facts, self.around.compiled.scope)
         self._overrides = read_overrides(overrides) if is_known(overrides) else {}
+        kept = evaluate(program.overrides_keep, self.facts, self.around.compiled.scope)
+        self._kept = tuple(kept) if isinstance(kept, (tuple, list)) else ()
         self.unsure |= not is_known(overrides)
         if self.facts.get(program.model) is None or program.model not in self.arguments.given:
             self.facts[program.model] = UNKNOWN if reference is None else reference
@@ -213,7 +216,9 @@ class Line:
 
     def _compare_models(self, served: object) -> None:
         """Remark that another model is checked than the line serves, where both are known."""
-        found = self.around.models.find(served, self._overrides) if isinstance(served, str) else None
+        found = (
+            self.around.models.find(served, self._overrides, self._kept) if isinstance(served, str) else None
+        )
         if found is None or isinstance(found, ModelProblem) or self.model is None:
             return
         if found.config != self.model.config:
@@ -222,7 +227,11 @@ class Line:
             self.remarks.append(MODELS_DIFFER.finding(said, remedies=(remedy,)))
 
     def _add_model(self, prefix: str, reference: object) -> ModelConfig | None:
-        found = self.around.models.find(reference, self._overrides) if isinstance(reference, str) else None
+        found = (
+            self.around.models.find(reference, self._overrides, self._kept)
+            if isinstance(reference, str)
+            else None
+        )
         model = None if isinstance(found, ModelProblem) else found
         wrong = (found,) if isinstance(found, ModelProblem) else model.odd if model else ()
         self.unsure |= bool(wrong)

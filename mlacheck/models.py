@@ -35,14 +35,16 @@ class Models:
         self._found[name, ""] = replace(model, ref=name)
         return name
 
-    def find(self, reference: str, overrides: Mapping[str, Any] | None = None) -> ModelConfig | ModelProblem:
+    def find(
+        self, reference: str, overrides: Mapping[str, Any] | None = None, kept: tuple[str, ...] = ()
+    ) -> ModelConfig | ModelProblem:
         """Find a model's config by path or name, as a line changes it, or say why it is not known."""
-        key = (reference, json.dumps(overrides, sort_keys=True) if overrides else "")
+        key = (reference, json.dumps([overrides, kept], sort_keys=True) if overrides else "")
         found = self._found.get(key)
         if found is None:
             found = self.find(reference) if overrides else find_model(reference)
             if overrides and isinstance(found, ModelConfig):
-                found = found.with_overrides(overrides)
+                found = found.with_overrides(overrides, kept)
             self._found[key] = found
         return found
 

@@ -10,7 +10,7 @@ from mlacheck.facts import UNKNOWN
 from mlacheck.frozen import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
 # Published config.json files stay under 1 MB, quantization ignore lists included.
@@ -110,12 +110,17 @@ def read_overrides(given: object) -> dict[str, Any]:
     return read if isinstance(read, dict) else {}
 
 
-def overridden(config: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Put values of a line over those of a config; a sub-config keeps what they do not name."""
+def overridden(
+    config: Mapping[str, Any], overrides: Mapping[str, Any], kept: Collection[str] = (), at: str = ""
+) -> dict[str, Any]:
+    """Put values of a line over those of a config; parts at paths in `kept` keep what they do not name."""
     merged = dict(config)
     for key, value in overrides.items():
-        old = config.get(key)
-        merged[key] = {**old, **value} if isinstance(old, dict) and isinstance(value, dict) else value
+        old, path = config.get(key), f"{at}{key}"
+        if path in kept and isinstance(old, dict) and isinstance(value, dict):
+            merged[key] = overridden(old, value, kept, f"{path}.")
+        else:
+            merged[key] = value
     return merged
 
 

@@ -15,7 +15,7 @@ from mlacheck.probes.dimensions import dimension_problems
 from mlacheck.similar import closest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 CONFIG_NAME: Final = "config.json"
 # modelopt checkpoints keep their quantization here; the engine reads it when config.json has none.
@@ -73,11 +73,11 @@ class ModelConfig:
             return None
         return self.weights_gib * (_DERIVED if self.certainty == "plausible" else 1)
 
-    def with_overrides(self, overrides: Mapping[str, Any]) -> ModelConfig:
+    def with_overrides(self, overrides: Mapping[str, Any], kept: Collection[str] = ()) -> ModelConfig:
         """Give the model as a line changes it: what was read of its weights need not hold any more."""
         return replace(
             self,
-            config=overridden(self.config, overrides),
+            config=overridden(self.config, overrides, kept),
             origin=f"{self.origin}, changed by the line",
             weights_gib=None,
         )

@@ -82,6 +82,7 @@ class _Builder:
             model=self.ruleset.order.model,
             draft=self.ruleset.order.draft,
             overrides=self.ruleset.order.overrides,
+            overrides_keep=self.ruleset.order.overrides_keep,
             declarations=declarations,
             defaults=defaults,
             derives=derives,
@@ -113,6 +114,7 @@ class _Builder:
             check(self.ruleset.order.model, scope)
             check(self.ruleset.order.draft, scope)
             check(self.ruleset.order.overrides, scope)
+            check(self.ruleset.order.overrides_keep, scope)
         except ExpressionError as error:
             raise RuleError(str(error), file=f"rules/{self.engine}/program.yaml") from None
 

@@ -85,6 +85,7 @@ class Program:
     model: str  # the argument that names the model
     draft: str  # an expression for the draft model's name
     overrides: str = "None"  # an expression for what the line changes in the models' configs, JSON
+    overrides_keep: str = "[]"  # an expression for the parts of a config that keep what overrides do not name
     resolved: tuple[str, ...] = ()
     worlds: tuple[dict[str, Any], ...] = ()
     # Facts that some rule reads, and arguments declared to matter to none.

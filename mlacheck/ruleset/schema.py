@@ -269,6 +269,10 @@ class ProgramFile(Strict):
     overrides: str = Field(
         default="None", description="expression for what the line changes in the models' configs, JSON"
     )
+    overrides_keep: str = Field(
+        default="[]",
+        description="expression for the parts of a config that keep what overrides do not name, dotted paths",
+    )
     resolved: list[str] = []
     worlds: list[dict[str, Scalar]] = Field(
         default=[], description="sets of facts to try in turn when nobody supplied the first of them"

@@ -57,11 +57,18 @@ def test_what_the_line_changes_in_the_config_is_what_is_checked():
     assert "MLA894" in resolved(num_attention_heads=6)
     assert "MLA894" not in resolved(num_attention_heads=64)
     assert "MLA802" not in resolved()
-    # A sub-config keeps what they do not name.
-    assert overridden({"text_config": {"a": 1, "b": 2}, "c": 3}, {"text_config": {"b": 4}}) == {
-        "text_config": {"a": 1, "b": 4},
-        "c": 3,
+    # The parts that the engine changes value by value keep what they do not name; others are replaced.
+    config = {"text_config": {"a": {"x": 1}, "b": 2}, "c": {"d": 3}}
+    changes = {"text_config": {"a": {"y": 5}}, "c": {"e": 4}}
+    assert overridden(config, changes, ["text_config"]) == {
+        "text_config": {"a": {"y": 5}, "b": 2},
+        "c": {"e": 4},
     }
+    assert overridden(config, changes, ["text_config", "text_config.a"])["text_config"]["a"] == {
+        "x": 1,
+        "y": 5,
+    }
+    assert overridden(config, changes) == changes
 
 
 def test_a_model_that_nobody_knows_leaves_the_verdict_open():
