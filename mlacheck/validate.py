@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from mlacheck.ruleset.machine import Hit
     from mlacheck.ruleset.program import Step
 
+# Problems that the parser tells when it has read all words.
+_TOLD_LAST: Final = frozenset({"unknown-flag", "unexpected-argument", "missing-required"})
 _FLAG: Final = lazy(r"--?[A-Za-z][\w.-]*")
 # Facts that only a probe can supply; without one they are unknown.
 _PROBED: Final = ("gpu.", "host.", "version.", "flashinfer.", "target.", "draft.")
@@ -80,17 +82,19 @@ class _Check:
         findings: list[Finding] = []
         undecided: list[Undecided] = []
         resolved: dict[str, Resolved] = {}
-        if self.line.checkable:
-            worlds = [_World(one, self.line) for one in self.line.evaluations]
+        refused = self.line.refusals
+        worlds = [_World(one, self.line) for one in self.line.evaluations]
+        if self.line.checkable or all(one.ends_in_parser() for one in worlds):
             done = self._evaluate(worlds[0]) if len(worlds) == 1 else self._merge(worlds)
             findings, undecided, resolved = done
         resolved = {
             name: Resolved(known_or_none(one.value), NOT_KNOWN if one.value is UNKNOWN else one.origin)
             for name, one in resolved.items()
         }
-        refused = self.line.refusals
         corrected = self._corrected() if refused else ()
         before = self._found_before(refused, findings)
+        if not self.line.checkable:
+            findings, undecided, resolved = findings[:before], [], {}
         parse = refusal_findings(refused, self.grammar, self.line.location, corrected, first=not before)
         if parse:
             later = findings[before:]
@@ -126,19 +130,32 @@ class _Check:
 
     def _found_before(self, refused: Sequence[ArgumentProblem], findings: Sequence[Finding]) -> int:
         """Count the findings up to where the engine stops before it reads what it refuses, if it does."""
-        program = self.compiled.program
-        if not refused or not refused[0].late:
+        stops = ((number, one) for number, one in enumerate(findings, 1) if one.engine_stops_here)
+        number, stop = next(stops, (0, None))
+        if not refused or stop is None:
             return 0
-        place = program.read_at.get(str(refused[0].dest), 0)
-        earlier = {step.slug for step in program.steps[:place]}
-        return next(
-            (
-                number
-                for number, one in enumerate(findings, 1)
-                if one.engine_stops_here and one.slug in earlier
-            ),
-            0,
-        )
+        program, problem = self.compiled.program, refused[0]
+        place = next((at for at, step in enumerate(program.steps) if step.slug == stop.slug), None)
+        if place is None:
+            return 0
+        if problem.late:
+            earlier = place < program.read_at.get(str(problem.dest), 0)
+        else:
+            earlier = stop.phase == "argparse" and self._parsed_before(program.steps[place], problem)
+        return number if earlier else 0
+
+    def _parsed_before(self, step: Step, problem: ArgumentProblem) -> bool:
+        """Tell whether the parser has what a rule reads before it comes to a problem.
+
+        It reads the arguments in their order, and tells what it does not know after all of them.
+        """
+        given = self.line.arguments.given
+        read = [
+            given[name].index for name in self.compiled.scope.references(step.when or "True") if name in given
+        ]
+        if not read or problem.index is None or problem.kind in _TOLD_LAST:
+            return True
+        return problem.kind != "ambiguous-flag" and max(read) < problem.index
 
     def _evaluate(self, world: _World) -> tuple[list[Finding], list[Undecided], dict[str, Resolved]]:
         findings = [self._finding(world, hit) for hit in world.hits]
@@ -338,6 +355,10 @@ class _World:
         """Give the error that this world meets first."""
         errors = [hit for hit in self.hits if self.evaluation.step(hit).level == "error"]
         return self.stop if self.stop in errors else next(iter(errors), None)
+
+    def ends_in_parser(self) -> bool:
+        """Tell whether the engine stops while it reads its arguments."""
+        return self.stop is not None and self.evaluation.step(self.stop).phase == "argparse"
 
     def fires(self, id_: str) -> bool:
         return any(self.id_of(hit) == id_ for hit in self.hits)

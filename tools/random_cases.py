@@ -39,6 +39,15 @@ _NUMBERS: Final = {
     "int": (0, 1, 2, 3, 8, 64, 1024, -1, 10**12, "x", "1.5"),
     "float": (0, 0.5, 1, 2, -0.5, 1e9, "nan", "x"),
 }
+_EXPERTS: Final = ("num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts")
+# What a model with layers that keep a state instead of keys and values says of them.
+_STATES: Final = (
+    "linear_attn_config",
+    "linear_num_value_heads",
+    "hybrid_override_pattern",
+    "attn_layer_period",
+)
+_SHARES: Final = {"common": 25, "latent": 35, "any": 40}
 _COMMON: Final = ("deepseek-v3", "deepseek-v3.2", "kimi-k2", "kimi-k3", "llama-3.1-8b", "deepseek-v2-lite")
 
 
@@ -80,6 +89,28 @@ class Models:
             return "hybrid"
         return "mla" if config.get("kv_lora_rank") else "gqa"
 
+    def traits(self, name: str) -> set[str]:
+        """Tell what a model is besides its kind: what lines and shares are drawn by."""
+        config = self.config(name)
+        text = {**config, **config.get("text_config", {})}
+        told = {
+            "vision": "vision_config" in config,
+            "experts": any(text.get(key) for key in _EXPERTS),
+            "states": any(key in text for key in _STATES),
+            "quantized": "quantization_config" in text or "hf_quant_config" in self.catalogue.get(name, ()),
+            "drafted": bool(self.drafts_of.get(name)),
+        }
+        traits = {trait for trait, has in told.items() if has}
+        return {self.kind(name), *traits} if traits - {"drafted"} else {self.kind(name), "plain", *traits}
+
+    def pools(self, common: Sequence[str]) -> dict[str, list[str]]:
+        """List the targets of each trait, the latent ones, the common ones and all."""
+        pools = {"common": [*common], "latent": self.latent, "any": self.targets}
+        for name in self.targets:
+            for trait in self.traits(name):
+                pools.setdefault(trait, []).append(name)
+        return pools
+
     def write(self, folder: Path) -> None:
         """Write the catalogue's configs as model folders."""
         for name, entry in self.catalogue.items():
@@ -120,6 +151,8 @@ class Maker:
         self.sweep = [(dest, value) for dest in self.free for value in self.worth_trying(dest)]
         self.random.shuffle(self.sweep)
         self.models = Models(self.drawn["without"])
+        self.pools = self.models.pools(self.drawn.get("common", _COMMON))
+        self.shares: dict[str, int] = self.drawn.get("shares", _SHARES)
         self.guards = [
             one
             for one in guards(engine, version)
@@ -148,10 +181,8 @@ class Maker:
         """Draw one case: arguments that act together, a changed line, few of all, or a guard's."""
         rng = self.random
         gpu, flashinfer = self.pairs[number % len(self.pairs)]
-        chance = rng.random()
-        share = self.drawn.get("common_share", 0.25)
-        latent = self.models.latent if chance < share + 0.35 else self.models.targets
-        model = rng.choice(self.drawn.get("common", _COMMON) if chance < share else latent)
+        pool = rng.choices(list(self.shares), list(self.shares.values()))[0]
+        model = rng.choice(self.pools[pool])
         given: dict[str, list[str]] = {}
         mode = self.modes[number // len(self.pairs) % len(self.modes)]
         if mode in {"grid", "guards"}:
@@ -189,10 +220,11 @@ class Maker:
         """Give a launch line that people use, then drop, change and add a little."""
         rng = self.random
         lines = self.drawn["lines"]
-        kind = self.models.kind(model)
+        own = sorted(self.models.traits(model) & {*lines})
         if rng.random() < 0.1:
-            kind = rng.choice(sorted(lines))
-        chosen = rng.choice(lines[kind] if rng.random() < 0.6 else lines["any"])
+            own = [rng.choice(sorted(lines))]
+        fitting = [one for trait in own for one in lines[trait]]
+        chosen = rng.choice(fitting if rng.random() < 0.6 else lines["any"])
         dests = {flag: dest for dest, one in self.options.items() for flag in one["flags"]}
         words = shlex.split(chosen)
         starts = [number for number, word in enumerate(words) if word.startswith("-")]

@@ -183,6 +183,12 @@ def unlike(values: Iterable[str], pattern: str) -> tuple[str, ...]:
     return tuple(value for value in values if not re.fullmatch(pattern, value))
 
 
+def descending(values: Iterable[str]) -> tuple[str, ...]:
+    """Give the texts that hold a range of numbers, such as 4-7, which ends before it starts."""
+    ranges = re.compile(r"(\d+)-(\d+)")
+    return tuple(one for one in values if any(int(start) > int(end) for start, end in ranges.findall(one)))
+
+
 def kinds(values: Iterable[object]) -> tuple[str, ...]:
     """Name the kinds of JSON values in a list, each once."""
     return tuple(dict.fromkeys(map(_kind_of, values)))
@@ -199,6 +205,7 @@ FUNCTIONS: Final[dict[str, Callable[..., object]]] = {
     "without": without,
     "integers": integers,
     "unlike": unlike,
+    "descending": descending,
     "kinds": kinds,
     "min": min,
     "max": max,

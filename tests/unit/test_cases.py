@@ -253,6 +253,23 @@ def test_a_config_that_the_parser_lets_through_is_refused_where_it_is_read(words
     assert "MLA004" in [one.id for one in report.findings]
 
 
+@pytest.mark.parametrize(
+    ("words", "gpu", "stops"),
+    [
+        (["-pc.profiler", "torch", "--max-num-seqs", "x"], "h200", "MLV205"),
+        (["--max-num-seqs", "x", "-pc.profiler", "torch"], "h200", "MLA004"),
+        (["--nope", "-pc.profiler", "torch"], "h200", "MLV205"),  # a flag that is none is told of last
+        (["--nope"], "h200", "MLA001"),
+        (["--max-num-seqs", "x"], "none", "MLV001"),  # no arguments without a device
+    ],
+)
+def test_a_class_checks_its_config_as_the_parser_reads_it(words, gpu, stops):
+    row = {"engine": "vllm", "engine_version": "0.33.0", "gpu": gpu, "flashinfer": "pin"}
+    words = [word.replace("-pc.", "--profiler-config.") for word in words]
+    [report] = check(row | {"args": ["--model", "deepseek-ai/DeepSeek-V3", "-tp", "8", *words]})
+    assert [one.id for one in report.findings if one.engine_stops_here] == [stops]
+
+
 def test_each_report_has_the_line_of_its_case():
     case = '{"id": %d, "engine_version": "0.5.18", "args": %s}\n'
     lines = [case % (1, "[]"), "\n", case % (2, '"--tp 8"')]

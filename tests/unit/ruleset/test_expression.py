@@ -66,6 +66,7 @@ def value(text, **facts):
         ("integers(name)", {"name": UNKNOWN}, UNKNOWN),
         ("unlike(words, '[+-].+')", {"words": ["+a", "b", "-"]}, ("b", "-")),
         ("unlike(words, '[+-].+')", {"words": UNKNOWN}, UNKNOWN),
+        ("descending(words)", {"words": ["0-3", "7-4,1", "5", "2-2", "x"]}, ("7-4,1",)),
         ("kinds(words)", {"words": [0, "GPU-1", 1]}, ("number", "string")),
         ("whole(name, 4)", {"name": "true"}, 4),
         ("whole(name, None)", {}, None),
