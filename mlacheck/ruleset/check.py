@@ -6,7 +6,8 @@ import ast
 import difflib
 from typing import TYPE_CHECKING
 
-from mlacheck.ruleset.expression import ARITHMETIC, FUNCTIONS, ExpressionError, dotted, literal
+from mlacheck.ruleset.expression import ARITHMETIC, ExpressionError, dotted, literal
+from mlacheck.ruleset.functions import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import ast
 import itertools
-import json
-import re
 from dataclasses import field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -20,7 +18,7 @@ from mlacheck.frozen import frozen, record
 from mlacheck.ruleset.memory import Memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 # What a compiled expression may raise when a value is unknown, or None where the engine needs a number.
 UNDECIDABLE: Final = (Undecided, TypeError, ZeroDivisionError, AttributeError)
@@ -45,12 +43,6 @@ ARITHMETIC: Final[dict[type[ast.operator], str]] = {
     ast.Mod: "%",
     ast.BitAnd: "&",
 }
-_KINDS: Final[dict[str, type | tuple[type, ...]]] = {
-    "string": str,
-    "number": (int, float),
-    "array": (list, tuple),
-    "object": dict,
-}
 # A derived fact of at most this many characters is written out where it is read; longer ones are called.
 _INLINE: Final = 110
 # An operand of at most this many characters is quickly told.
@@ -62,168 +54,6 @@ Condition: TypeAlias = "Callable[[Mapping[str, object]], object]"
 
 class ExpressionError(ValueError):
     """An expression outside the language, or over names and values that nobody declared."""
-
-
-def coalesce(*values: object) -> object:
-    """Give the first value that is not None."""
-    for value in values:
-        if value is not None:
-            return value
-    return None
-
-
-def lookup(table: Mapping[object, object], key: object, default: object = None) -> object:
-    """Give a map table's value for a key."""
-    return table.get(key, default)
-
-
-def path(value: object, keys: str) -> object:
-    """Give what stands under dotted keys in a JSON value; None where there is nothing."""
-    for key in keys.split("."):
-        if value is None:
-            return None
-        value = value.get(key)  # type: ignore[attr-defined]  # what has no keys is undecidable
-    return value
-
-
-def json_kind(value: object) -> str | None:
-    """Name what a JSON text holds, or a value that was read from one; None for a text that is no JSON."""
-    return _kind_of_text(value) if isinstance(value, str) else _kind_of(value)
-
-
-@lru_cache(maxsize=1024)
-def _kind_of_text(text: str) -> str | None:
-    try:
-        return _kind_of(json.loads(text))
-    except (ValueError, RecursionError):
-        return None
-
-
-def _kind_of(read: object) -> str:
-    if read is None or isinstance(read, bool):
-        return "null" if read is None else "boolean"
-    for name, types in _KINDS.items():
-        if isinstance(read, types):
-            return name
-    raise Undecided
-
-
-def from_json(value: object) -> object:
-    """Read a JSON text; one that is none has no value, and what was read already stays."""
-    try:
-        return json.loads(value) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
-        raise Undecided from None
-
-
-def without(values: Iterable[object], known: Collection[object]) -> tuple[object, ...]:
-    """Give the items of a list, or the keys of an object, that are none of those known."""
-    return tuple(value for value in values if value not in known)
-
-
-def listed(*pairs: object) -> str:
-    """Join the texts whose conditions hold, from condition, text, condition, text, ..."""
-    return ", ".join(str(text) for when, text in zip(pairs[::2], pairs[1::2], strict=True) if when)
-
-
-def mentioned(items: Sequence[str], text: str) -> bool:
-    """Tell whether one of several texts holds a text."""
-    return any(text in item for item in items)
-
-
-def entries(value: Mapping[str, Mapping[str, object]] | None, part: str, key: str) -> tuple[object, ...]:
-    """List what stands under a key in the items of an object whose names hold a text."""
-    return tuple(item.get(key) for name, item in (value or {}).items() if part in name)
-
-
-def item(values: Sequence[object], number: int) -> object:
-    """Give one item of a list; None where the list ends before it."""
-    return values[number] if number < len(values) else None
-
-
-def numbers(texts: Sequence[str], start: int) -> tuple[float, ...] | None:
-    """Read the numbers in a list of texts from an item on; None where one of them is none."""
-    try:
-        return tuple(map(float, texts[start:]))
-    except ValueError:
-        return None
-
-
-def distinct(values: Iterable[object]) -> tuple[object, ...]:
-    """List each value once."""
-    return tuple(dict.fromkeys(values))
-
-
-def whole(text: str | None, default: int | None) -> int | None:
-    """Read a whole number from a text, such as an environment variable; the default where it holds none."""
-    try:
-        return default if text is None else int(text)
-    except ValueError:
-        return default
-
-
-def real(text: str | None, default: float) -> float:
-    """Read a number from a text; the default where it holds none."""
-    try:
-        return default if text is None else float(text)
-    except ValueError:
-        return default
-
-
-def integers(text: str) -> tuple[int, ...] | None:
-    """Read whole numbers between commas; None where one of them is none."""
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        return None
-
-
-def unlike(values: Iterable[str], pattern: str) -> tuple[str, ...]:
-    """Give the texts that a pattern does not describe from their first letter to the last."""
-    return tuple(value for value in values if not re.fullmatch(pattern, value))
-
-
-def descending(values: Iterable[str]) -> tuple[str, ...]:
-    """Give the texts that hold a range of numbers, such as 4-7, which ends before it starts."""
-    ranges = re.compile(r"(\d+)-(\d+)")
-    return tuple(one for one in values if any(int(start) > int(end) for start, end in ranges.findall(one)))
-
-
-def kinds(values: Iterable[object]) -> tuple[str, ...]:
-    """Name the kinds of JSON values in a list, each once."""
-    return tuple(dict.fromkeys(map(_kind_of, values)))
-
-
-# `min`, `max`, `sum` and `len` of an unknown value raise by themselves.
-FUNCTIONS: Final[dict[str, Callable[..., object]]] = {
-    "coalesce": coalesce,
-    "lookup": lookup,
-    "path": path,
-    "listed": listed,
-    "json_kind": json_kind,
-    "from_json": from_json,
-    "without": without,
-    "integers": integers,
-    "unlike": unlike,
-    "descending": descending,
-    "kinds": kinds,
-    "min": min,
-    "max": max,
-    "sum": sum,
-    "len": len,
-    "int": int,
-    "mentioned": mentioned,
-    "entries": entries,
-    "item": item,
-    "numbers": numbers,
-    "distinct": distinct,
-    "whole": whole,
-    "real": real,
-    "lower": str.lower,
-    "upper": str.upper,
-    "startswith": str.startswith,
-    "endswith": str.endswith,
-}
 
 
 @frozen

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 _HEAD = '''"""Generated from rules/{engine} for {engine} {version}; do not edit."""
 
 from mlacheck.facts import UNKNOWN, Possible
-from mlacheck.ruleset.expression import FUNCTIONS, UNDECIDABLE
+from mlacheck.ruleset.expression import UNDECIDABLE
+from mlacheck.ruleset.functions import FUNCTIONS
 from mlacheck.ruleset.interpreter import version
 
 globals().update(FUNCTIONS)

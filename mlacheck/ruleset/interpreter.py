@@ -18,14 +18,13 @@ from mlacheck.frozen import record
 from mlacheck.ruleset.expression import (
     ARITHMETIC,
     COMPARISONS,
-    FUNCTIONS,
     UNDECIDABLE,
     ExpressionError,
-    coalesce,
     compares_absent,
     dotted,
     is_version,
 )
+from mlacheck.ruleset.functions import FUNCTIONS, coalesce
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -7,7 +7,8 @@ from packaging.version import Version
 
 from mlacheck.facts import UNKNOWN, Possible, Undecided, is_known, one_of
 from mlacheck.ruleset.check import check
-from mlacheck.ruleset.expression import FUNCTIONS, Declaration, ExpressionError, Scope
+from mlacheck.ruleset.expression import Declaration, ExpressionError, Scope
+from mlacheck.ruleset.functions import FUNCTIONS
 from mlacheck.ruleset.interpreter import decide, evaluate, truth, version
 
 DECLARED = {
