@@ -48,6 +48,7 @@ class Evaluation:
     compiled: Compiled
     facts: dict[str, object]  # settled
     defaults: Mapping[str, object]
+    places: Mapping[str, int] = field(default_factory=dict)  # where the line gives each argument
     _outcomes: dict[tuple[tuple[str, object], ...], Outcome] = field(default_factory=dict)
 
     def step(self, hit: Hit) -> Step:
@@ -74,7 +75,15 @@ class Evaluation:
     def errors(self, outcome: Outcome) -> list[Hit]:
         """List the errors in the order they would be met: refusals, then what dies or lies later."""
         errors = [hit for hit in outcome.run.hits if self.step(hit).level == "error"]
-        return sorted(errors, key=lambda hit: not self.is_start_up(hit))
+        return sorted(errors, key=self._met)
+
+    def _met(self, hit: Hit) -> tuple[int, int]:
+        step = self.step(hit)
+        if step.phase != "argparse":
+            return (1 if self.is_start_up(hit) else 2), 0
+        # The parser reads the arguments in their order.
+        read = self.compiled.scope.references(step.when or "True")
+        return 0, max((self.places[name] for name in read if name in self.places), default=-1)
 
     def independent(self) -> tuple[list[Hit], Hit | None]:
         """List the findings that do not depend on an earlier error, and the one the engine would stop at."""

@@ -109,20 +109,23 @@ class Line:
                 )
                 self.checkable = self.checkable and (close is not None or problem.late)
                 self.facts[problem.dest] = close
+                if problem.late and "given.refused" in self.facts:
+                    self.facts["given.refused"] = {problem.dest: problem.value}
 
     @cached_property
     def evaluations(self) -> tuple[Evaluation, ...]:
         """Give the run of the rules, once for each value that an unknown GPU may have."""
         compiled, defaults = self.around.compiled, self.around.grammar.defaults
+        places = {name: given.index for name, given in self.arguments.given.items()}
         facts = self.facts.copy()
         compiled.settle(facts)
         worlds = compiled.program.worlds
         if not worlds or is_known(facts.get(world_fact(worlds))):
-            return (Evaluation(compiled, facts, defaults),)
+            return (Evaluation(compiled, facts, defaults, places),)
         every = [{**facts, **world} for world in worlds]
         for one in every:
             compiled.settle_again(one, worlds[0])
-        return tuple(Evaluation(compiled, one, defaults) for one in every)
+        return tuple(Evaluation(compiled, one, defaults, places) for one in every)
 
     def left_out(self, names: Iterable[str]) -> tuple[str, ...]:
         """Give those of the facts that are flags at their default where open words may still give them."""

@@ -150,9 +150,8 @@ class _Check:
         It reads the arguments in their order, and tells what it does not know after all of them.
         """
         given = self.line.arguments.given
-        read = [
-            given[name].index for name in self.compiled.scope.references(step.when or "True") if name in given
-        ]
+        names = self.compiled.scope.references(step.when or "True")
+        read = [given[name].index for name in names if name in given]
         if not read or problem.index is None or problem.kind in _TOLD_LAST:
             return True
         return problem.kind != "ambiguous-flag" and max(read) < problem.index

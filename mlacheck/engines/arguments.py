@@ -95,6 +95,7 @@ class ArgumentProblem:
     flag: str | None = None
     # The parser lets it through, and what reads the argument later refuses it.
     late: bool = False
+    value: object = None  # what it lets through
 
 
 @frozen

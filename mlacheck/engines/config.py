@@ -47,7 +47,7 @@ def config_class(name: str, details: Mapping[str, Any]) -> Callable[[str], objec
         try:
             return taken(given, text)
         except ConversionError as error:
-            error.late = late
+            error.late, error.value = late, given
             raise
 
     def taken(given: object, text: str) -> dict[str, object]:

@@ -15,3 +15,4 @@ class ConversionError(Exception):
         self.reason = reason
         self.parts = parts
         self.late = False
+        self.value: object = None  # what was read of one that is refused late

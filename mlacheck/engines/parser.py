@@ -241,7 +241,7 @@ class Parse:
 
             message = f"{option.flag} {text}: {error}"
             said = refusal(self.grammar.engine, error)
-            self._refuse("invalid-value", option, at, message, said, text, late=error.late)
+            self._refuse("invalid-value", option, at, message, said, text, late=error.late, value=error.value)
         except (ValueError, TypeError, RecursionError):
             kind = option.type or "str"
             message = f"{option.flag} needs {_KINDS.get(kind, kind)}, not {text!r}"
@@ -301,11 +301,14 @@ class Parse:
         token: str | None = None,
         *,
         late: bool = False,
+        value: object = None,
     ) -> None:
         token = self.words[index] if token is None else token
         said = f"argument {option.name}: {said}"
         self.problems.append(
-            ArgumentProblem(kind, index, token, option.dest, message, said, flag=option.flag, late=late)
+            ArgumentProblem(
+                kind, index, token, option.dest, message, said, flag=option.flag, late=late, value=value
+            )
         )
 
     def _refuse_ambiguous(self, index: int) -> None:

@@ -260,6 +260,8 @@ def test_a_config_that_the_parser_lets_through_is_refused_where_it_is_read(words
         (["--max-num-seqs", "x", "-pc.profiler", "torch"], "h200", "MLA004"),
         (["--nope", "-pc.profiler", "torch"], "h200", "MLV205"),  # a flag that is none is told of last
         (["--nope"], "h200", "MLA001"),
+        (["--kv-transfer-config.kv_connector", "NixlConnector", "-pc.profiler", "torch"], "h200", "MLV119"),
+        (["-pc.profiler", "torch", "--kv-transfer-config.kv_connector", "NixlConnector"], "h200", "MLV205"),
         (["--max-num-seqs", "x"], "none", "MLV001"),  # no arguments without a device
     ],
 )
