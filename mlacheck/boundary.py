@@ -46,7 +46,8 @@ def _unmodelled(
     total, by_argument = concerning(program.unmodelled, flags, backends, kinds)
     if total:
         most = sorted(by_argument, key=lambda name: (-by_argument[name], name))
-        named = [f"{flags[name]} {by_argument[name]}" for name in most[:_MOST_FLAGS]]
+        counts = ((by_argument[name], flags[name]) for name in most[:_MOST_FLAGS])
+        named = [f"{count} read{'s' * (count == 1)} {flag}" for count, flag in counts]
         more = f" and {len(most) - _MOST_FLAGS} more flags" if len(most) > _MOST_FLAGS else ""
         by = f" ({', '.join(named)}{more})" if named else ""
         engine = "" if program.engine == ENGINES[0] else f"--engine {program.engine} "

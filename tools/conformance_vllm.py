@@ -1,9 +1,9 @@
 """Replay recorded verdicts of the real vLLM, as tools/conformance.py does for SGLang.
 
-A recorded line: {id, model, gpu, flashinfer, args, env, verdict, stage, message, where, decode_backend,
-resolved}. `@name` in args, also inside JSON, is a folder with a config.json under --models or an id of the
-catalogue, and `@@yaml` a file that holds the row's `yaml`. Hybrid models report the backend of their first
-layer, which has linear attention: their decode backend is not compared.
+A recorded line: {id, model, gpu, flashinfer, args, env, verdict, stage, message, where, prefill_backend,
+decode_backend, resolved}. `@name` in args, also inside JSON, is a folder with a config.json under --models or
+an id of the catalogue, and `@@yaml` a file that holds the row's `yaml`. Hybrid models report the backend of
+their first layer, which has linear attention: their decode backend is not compared.
 """
 
 from __future__ import annotations
@@ -89,6 +89,8 @@ def differing(row: dict[str, Any], report: Report) -> Iterator[tuple[str, object
     mixed = skips or str(expected.get("kv_cache_dtype")).startswith("turboquant")
     if row.get("decode_backend") not in _LINEAR and not mixed:
         expected["decode_backend"] = row.get("decode_backend")
+    if row.get("prefill_backend"):  # 0.18.1 keeps it nowhere
+        expected["prefill_backend"] = row["prefill_backend"]
     for name, value in expected.items():
         ours = report.resolved.get(_OURS.get(name, name))
         if ours is not None and name != "model" and ours.value != value:

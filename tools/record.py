@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _CASE: Final = ("model", "gpu", "flashinfer", "args", "env")
 _RESULT: Final = ("verdict", "stage", "exc_type", "message", "where", "guard")
 # What a row says of an engine's backends.
-_BACKENDS: Final = {"sglang": "backends", "vllm": "decode_backend"}
+_BACKENDS: Final = {"sglang": ("backends",), "vllm": ("prefill_backend", "decode_backend")}
 # By our name of a value, the name that rows have.
 NAMES: Final = {"sglang": {}, "vllm": {"speculative_method": "spec_method"}}
 _MOST_TEXT: Final = 160
@@ -49,7 +49,7 @@ def recorded(
             continue
         kept: dict[str, Any] = {"id": case["id"], "kind": case.get("kind", kind)}
         kept |= {name: case.get(name) for name in _CASE}
-        kept |= {name: result.get(name) for name in (*_RESULT, _BACKENDS[engine])}
+        kept |= {name: result.get(name) for name in (*_RESULT, *_BACKENDS[engine])}
         if kept["message"]:
             kept["message"] = without_folders(kept["message"])[:_MOST_TEXT]
         if result.get("function"):

@@ -325,9 +325,12 @@ def _comparison(sign: ast.cmpop) -> Callable[[object, object], bool | None]:
     def contained(item: object, container: object) -> bool | None:
         if not isinstance(container, tuple) or not is_known(item):
             return compare(item, container)
-        # One known equal item decides membership, whatever the other items are.
-        if any(is_known(one) and one == item for one in container):
-            return found
+        try:
+            # One known equal item decides membership, whatever the other items are.
+            if any(is_known(one) and one == item for one in container):
+                return found
+        except UNDECIDABLE:  # the item is a list, and something in it is not known
+            return None
         return not found if all(map(is_known, container)) else None
 
     return contained

@@ -87,6 +87,8 @@ def value(text, **facts):
         ("name in [1, UN, 'x']", {}, ExpressionError),
         ("a in [b, 4]", {"a": 4, "b": UNKNOWN}, True),
         ("a in [b, 5]", {"a": 4, "b": UNKNOWN}, UNKNOWN),
+        ("[a, b] in [[4, 5], [5, 4]]", {"a": 4, "b": UNKNOWN}, UNKNOWN),
+        ("[a, b] == [4, 5]", {"a": 4, "b": UNKNOWN}, UNKNOWN),
         ("a not in [b, 4]", {"a": 4, "b": UNKNOWN}, False),
         ("'es' in name", {"name": "yes"}, True),
         ("v >= '1.2'", {"v": Version("1.10")}, True),
