@@ -167,11 +167,11 @@ class Evaluation:
         return Outcome(hit.facts, replace(outcome.run, setters=hit.setters))
 
     def chosen(self, hit: Hit, outcome: Outcome) -> Iterator[str]:
-        """Name the facts that a hit reads, and those behind derived ones whose value a rule chose."""
+        """Name the facts that a hit reads, and those whose value derived ones have."""
         for name, _ in hit.values:
             yield name
             source = self._source(name, outcome)
-            if isinstance(source, str) and source in outcome.run.setters:
+            if isinstance(source, str):
                 yield source
 
     def _source(self, name: str, outcome: Outcome) -> str | ast.expr:

@@ -139,10 +139,27 @@ def describe_config(cls: type[Any], *, deep: bool = True) -> dict[str, Any]:
         except Exception:  # noqa: BLE001 - a type without a schema is just not described
             schema = {}
         described[field.name] = {**_brief(schema), **_bounds(cls, field.name)}
+        kinds = described[field.name].get("type", [])
+        if kinds and "string" not in kinds and _takes(cls, field.name, "text"):
+            described[field.name]["type"] = [*kinds, "string"]
+        told = [
+            one for one in described[field.name].get("choices", ()) if isinstance(one, str) and "_" in one
+        ]
+        if told and _takes(cls, field.name, told[0].upper().replace("_", "-")):
+            described[field.name]["snake"] = True
         part = _strict_part(field.type) if deep else None
         if part is not None:
             described[field.name] |= describe_config(part)
     return shown
+
+
+def _takes(cls: type[Any], name: str, text: str) -> bool:
+    """Tell whether the class makes of a text what the field's type asks for."""
+    try:
+        cls(**{name: text})
+    except Exception:  # noqa: BLE001 - it is refused, whatever says so
+        return False
+    return True
 
 
 def _strict_part(hint: Any) -> type[Any] | None:

@@ -81,6 +81,8 @@ def _read(name: str, key: str, field: Mapping[str, Any], value: object) -> objec
         return _member(name, key, field, value)
     value = _coerce(field.get("type", ()), value)
     choices = field.get("choices")
+    if field.get("snake") and isinstance(value, str):
+        value = value.lower().replace("-", "_")
     named = isinstance(value, str | int) and not isinstance(value, bool)
     if choices is not None and named and value not in choices:
         shown = ", ".join(map(str, choices))

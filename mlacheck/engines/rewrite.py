@@ -76,7 +76,9 @@ def _dashes(words: Sequence[str], unknown: Mapping[int, tuple[str, ...]]) -> _Wo
     out = _Words()
     for index, word in enumerate(words):
         here: Spans = ((index, index + 1),)
-        if word.startswith("--"):
+        if word.startswith("--help="):  # what to look for in the help
+            out.add("--help", here)
+        elif word.startswith("--"):
             key, equals, value = word.partition("=")
             key = _NAME.sub(lambda match: match[0].replace("_", "-"), key)
             out.add(key + equals + value, here, unknown.get(index))

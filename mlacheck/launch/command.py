@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 
 CONFIG: Final = "--config"
+# Stands for words that are left out.
+ELIDED: Final = frozenset({"...", "…"})
 
 
 @frozen

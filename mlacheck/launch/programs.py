@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from mlacheck.frozen import frozen
-from mlacheck.launch.command import Word
+from mlacheck.frozen import frozen, replace
+from mlacheck.launch.command import CONFIG, ELIDED, Word
 from mlacheck.probes.engine import ENGINES, entry_points
 
 if TYPE_CHECKING:
@@ -111,6 +111,7 @@ _LAUNCHERS: Final = {
         "sudo",
         "timeout",
         "unbuffer",
+        "opentelemetry-instrument",
     ),
     *(
         "srun",
@@ -172,6 +173,11 @@ POSITIONAL_MODEL: Final[dict[str, str]] = {
 }
 
 
+def names_model(word: str) -> bool:
+    """Tell whether a word is a flag that gives the model, or a file that may."""
+    return word.partition("=")[0].replace("_", "-") in (*POSITIONAL_MODEL.values(), CONFIG)
+
+
 def with_model_flag(entry: str, words: list[Word]) -> list[Word]:
     """Put the flag of the model before a model that stands before all flags, where the entry point does."""
     flag = POSITIONAL_MODEL.get(entry)
@@ -179,7 +185,10 @@ def with_model_flag(entry: str, words: list[Word]) -> list[Word]:
     named = any(word.text.partition("=")[0] in POSITIONAL_MODEL.values() for word in words)
     if not flag or not words or words[0].text.startswith("-") or (words[0].splits and named):
         return words
-    return [Word(flag, words[0].line, words[0].column, implied=True), *words]
+    rest = words
+    if words[0].splits and words[0].text in ELIDED:  # the model, and more
+        rest = [replace(words[0], splits=False), replace(words[0], start=-1, end=-1), *words[1:]]
+    return [Word(flag, words[0].line, words[0].column, implied=True), *rest]
 
 
 # The flag with which a launcher chooses another server, and its values for LLMs.

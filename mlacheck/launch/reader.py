@@ -11,7 +11,7 @@ from mlacheck.launch.finder import Environment, Hit, find
 from mlacheck.launch.frame import Frame, Line
 from mlacheck.launch.piece import Field, Lines, Piece, Pieces
 from mlacheck.launch.plain import plain_words
-from mlacheck.launch.programs import image_server, misread_by
+from mlacheck.launch.programs import image_server, misread_by, names_model
 from mlacheck.launch.quoting import quote
 from mlacheck.launch.recognizer import Recognizer, plain_launch
 from mlacheck.launch.shell.world import ANYWHERE, MOST_WORLDS
@@ -213,11 +213,19 @@ class Reader(Recognizer):
         hit = find(fields, Environment())
         return hit is not None and not hit.guess and plain_launch(Line([], fields), hit)
 
-    def arguments(self, fields: list[Field], frame: Frame, env: Environment, *, sure: bool = True) -> bool:
-        """Read what an image's entry point gets, if that is `sure`; tell whether it is a server."""
+    def arguments(
+        self, fields: list[Field], frame: Frame, env: Environment, *, sure: bool = True, part: bool = False
+    ) -> bool:
+        """Read what an image's entry point gets, if that is `sure`; tell whether it is a server.
+
+        In `part` there may be more words than these, where they name no model.
+        """
         first = fields[0]
         module = image_server(frame.around.image or "", first.text)
         if module is not None:
+            if part and not any(names_model(field.text) for field in fields):
+                rest = Piece("...", first.place, names=("what gives the model",), splits=True)
+                fields = [Field((rest,), place=first.place), *fields]
             self.flags(fields, module, frame, env)
         elif sure:
             self.misread(first.text, first.place, frame)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import replace
 from mlacheck.launch.collection import Collection
-from mlacheck.launch.command import LaunchCommand, Source, Word, Wrapper
+from mlacheck.launch.command import ELIDED, LaunchCommand, Source, Word, Wrapper
 from mlacheck.launch.fan import fanned
 from mlacheck.launch.finder import Environment, Hit, find
 from mlacheck.launch.frame import Frame, Line, Surroundings, is_flag
@@ -206,7 +206,11 @@ class Recognizer(Collection):
         ]
         given = [f for f in fields[hit.argv_at :] if not (f.text == "..." and module.entry == "flags")]
         words = [self._word(f) for f in given]
-        if any(word.text in _ASKS_ONLY for word in words) and not self.whole:
+        if self.whole or frame.guess:  # what people read leaves words out
+            words = [
+                replace(one, unknown=(one.text,), splits=True) if one.raw in ELIDED else one for one in words
+            ]
+        if any(word.text.partition("=")[0] in _ASKS_ONLY for word in words) and not self.whole:
             return
         for word in words:
             self.pasted(word)

@@ -141,7 +141,8 @@ class Manifest:
                 self._typed(node, (command, args))
         flags = first.startswith("-")
         own = command is None or (args is None and (flags or not listed))
-        if own and self.reader.arguments(words, frame, env, sure=command is None):
+        # A list of flags in a file of one's own may be what is added to a line that stands elsewhere.
+        if own and self.reader.arguments(words, frame, env, sure=command is None, part=not listed and flags):
             return done
         if own and flags:
             self._unrendered(node)

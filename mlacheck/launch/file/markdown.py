@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _FENCE: Final = re.compile(
     r"^([ \t>]*)(`{3,}|~{3,})[ \t]*(?:\{(?:code|code-block|sourcecode|prompt)\}[ \t]*)?"
-    r"([A-Za-z0-9_+-]*)[^\n]*\n(.*?)^\1\2[`~]*[ \t]*$",
+    r"([A-Za-z0-9_+-]*)[^\n`]*\n(.*?)^\1\2[`~]*[ \t]*$",
     re.MULTILINE | re.DOTALL,
 )
 # A block of one line, and one of reStructuredText: everything that is indented deeper.
@@ -33,8 +33,10 @@ _DOLLAR: Final = r"[ \t]*\$ +(?=\S)"
 SESSION_PROMPT: Final = r"[ \t]*[$#>%] +(?=\S)"
 # Indented by four, after an empty line: a block without marks.
 _INDENTED: Final = re.compile(r"(?:\A|\n[ \t]*\n)((?:(?: {4}|\t)[^\n]*(?:\n|\Z)|[ \t]*\n)+)")
-# `<MODEL>`, which the reader is to put in.
-_PLACE: Final = re.compile(r"(?<![<\w])<[A-Za-z][\w./-]*(?: [\w./-]+){0,5}>(?![>&])")
+# `<MODEL>`, `<0|1>` or `{path of the model}`, which the reader is to put in.
+_PLACE: Final = re.compile(
+    r"(?<![<\w])<[A-Za-z0-9][\w./|,-]*(?: [\w./-]+){0,5}>(?![>&])|(?<![$\w{]){[A-Za-z][\w-]*(?: [\w-]+){1,5}}"
+)
 
 
 class Block(NamedTuple):

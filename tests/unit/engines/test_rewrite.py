@@ -165,3 +165,19 @@ def test_the_beginning_of_a_flag_with_one_dash_is_that_flag_or_stands_for_severa
         "ambiguous option: -p could match -pp, -pcp",
     )
     assert parse("--model m -p=3").problems[0].kind == "unknown-flag"
+
+
+def test_the_help_may_be_asked_for_by_a_word():
+    [problem] = parse("--model m --help=page").problems
+    assert problem.kind == "help"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--ir-op-priority.rms_norm=aiter,vllm_c",  # a list as one text
+        '--kernel-config {"moe_backend":"FlashInfer-Cutlass"}',
+    ],
+)
+def test_what_a_config_class_makes_of_text_is_taken(line):
+    assert parse(f"--model m {line}").problems == ()
