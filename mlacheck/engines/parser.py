@@ -37,6 +37,18 @@ _KINDS: Final = {
 }
 
 
+# What a shell or a template fills in, or a reader: an expansion, `{{ x }}`, `{x}`, `<x>`.
+_FILLED: Final = lazy(r"\$?\{[^{}]*\}|\$\([^()]*\)|`[^`]*`|<[^<>]*>|\$\w+")
+
+
+def has_port(text: str) -> bool:
+    """Tell whether an address has a colon outside what is open: `$HEAD:5000` is one with any host."""
+    count = 1
+    while count:
+        text, count = _FILLED.subn("", text)
+    return ":" in text
+
+
 @frozen
 class Positional:
     """What the first word gives that belongs to no flag."""
@@ -208,7 +220,8 @@ class Parse:
     def _store(self, option: Option, texts: list[tuple[int, str]], index: int) -> None:
         """Convert, check and keep the values of one occurrence."""
         if any(at in self.unknown for at, _ in texts):
-            self.values[option.dest] = UNKNOWN
+            meets = option.dest.endswith("_addr") and len(texts) == 1 and has_port(texts[0][1])
+            self.values[option.dest] = texts[0][1] if meets else UNKNOWN
             return
         if not texts and option.nargs == "?":
             if not isinstance(option.const, str):

@@ -319,7 +319,9 @@ def prints(script: Script, node: Node, world: World) -> tuple[Piece, ...] | None
         for index, field in enumerate(fields):
             pieces.extend([Piece(" ")] if index else [])
             pieces.extend(field.pieces)
-        return None if any(piece.names and piece.splits for piece in pieces) else tuple(pieces)
+        # What is open prints its words, to be split wherever the text is used; a first one may be an option.
+        opened = not fields or fields[0].splits
+        return None if opened else tuple(piece._replace(splits=False) for piece in pieces)
     return None
 
 

@@ -323,6 +323,23 @@ def test_a_word_with_an_unresolved_variable_is_unknown_and_nothing_else_is():
     assert not arguments.problems
 
 
+@pytest.mark.parametrize(
+    ("word", "known"),
+    [
+        ("$HEAD:5000", True),
+        ("$HEAD:$PORT", True),
+        ("<ip>:5000", True),
+        ("${HEAD:-}", False),
+        ("$(getent hosts ${A:-b} | awk '{print $1}'):5000", True),
+        ("$(cat a:b)", False),
+        ("$HEAD", False),
+    ],
+)
+def test_an_address_with_its_colon_is_one_whatever_its_host_is(word, known):
+    values = parse("--model-path", "m", "--dist-init-addr", word, unknown={3: ("X",)}).values
+    assert values["dist_init_addr"] is (word if known else UNKNOWN)
+
+
 def test_an_unresolved_word_that_belongs_to_no_flag_is_not_called_wrong():
     arguments = parse("--model-path", "m", "$EXTRA", unknown={2: ("EXTRA",)})
     assert not arguments.problems
