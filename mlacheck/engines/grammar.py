@@ -9,6 +9,7 @@ from mlacheck.data import load_json
 from mlacheck.engines.arguments import Arguments, Option
 from mlacheck.engines.converter import converters
 from mlacheck.engines.parser import Parse, Positional
+from mlacheck.probes.engine import entry_points
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -29,6 +30,7 @@ class Grammar:
         details: Mapping[str, Any] | None = None,
         rewrites: Sequence[str] = (),
         positional: Mapping[str, str] | None = None,
+        addresses: Sequence[str] = (),
     ) -> None:
         self.engine, self.version = engine, version
         self.options: dict[str, Option] = {}  # by dest, as it is best written
@@ -42,6 +44,8 @@ class Grammar:
         # The argument that a word of its own gives, wherever it stands, and what the parser calls that word.
         self.positional = positional["gives"] if positional else None
         self.positional_name = positional["name"] if positional else None
+        # Arguments that are known where their host is open and their port is not.
+        self.addresses = frozenset(addresses)
         self.required: list[Option] = []
         for row in rows:
             self._add(_option(row), row)
@@ -74,6 +78,7 @@ class Grammar:
             data.get("converters"),
             data.get("rewrites", ()),
             data.get("positional"),
+            entry_points(engine)["addresses"],
         )
 
     def option(self, dest: str) -> Option:

@@ -35,8 +35,6 @@ _KINDS: Final = {
     "loads": "JSON",
     "json_list_type": "JSON",
 }
-
-
 # What a shell or a template fills in, or a reader: an expansion, `{{ x }}`, `{x}`, `<x>`.
 _FILLED: Final = lazy(r"\$?\{[^{}]*\}|\$\([^()]*\)|`[^`]*`|<[^<>]*>|\$\w+")
 
@@ -220,8 +218,9 @@ class Parse:
     def _store(self, option: Option, texts: list[tuple[int, str]], index: int) -> None:
         """Convert, check and keep the values of one occurrence."""
         if any(at in self.unknown for at, _ in texts):
-            meets = option.dest.endswith("_addr") and len(texts) == 1 and has_port(texts[0][1])
-            self.values[option.dest] = texts[0][1] if meets else UNKNOWN
+            _, text = texts[-1]
+            known = option.dest in self.grammar.addresses and has_port(text)
+            self.values[option.dest] = text if known else UNKNOWN
             return
         if not texts and option.nargs == "?":
             if not isinstance(option.const, str):
