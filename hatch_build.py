@@ -23,7 +23,7 @@ class CompileRules(BuildHookInterface[Any]):
             return
         sys.path.insert(0, self.root)
         from mlacheck.data import compiled_name, parse_yaml, rules_root
-        from mlacheck.probes.catalogue import FOLDER, INDEX, by_id, index_of
+        from mlacheck.probes.catalogue import FOLDER, INDEX, index_of
         from mlacheck.probes.engine import ENGINES, recorded_versions
         from mlacheck.ruleset.load import generate, module_name
 
@@ -37,9 +37,9 @@ class CompileRules(BuildHookInterface[Any]):
         data = {name: parse_yaml(rules_root() / name) for name in self._data()}
         files |= {compiled_name(*name.split("/")): json.dumps(content) for name, content in data.items()}
         models = {
-            name.partition("/")[2]: content for name, content in data.items() if name.startswith(FOLDER)
+            name.partition("/")[2]: content for name, content in data.items() if name.startswith(f"{FOLDER}/")
         }
-        files[INDEX] = json.dumps(index_of({name: by_id(content, name) for name, content in models.items()}))
+        files[INDEX] = json.dumps(index_of(models))
         files["__init__.py"] = ""
         for name, text in files.items():
             (folder / name).write_text(text, encoding="utf-8")

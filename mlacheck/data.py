@@ -49,11 +49,10 @@ def load_yaml(*parts: str) -> object:
 
 
 def load_compiled(name: str, sources: Iterable[Path], make: Callable[[], object]) -> object:
-    """Read what was compiled from sources; make it, and keep it, where one of them is newer."""
+    """Read what was compiled from files and folders; make it, and keep it, where one of them is newer."""
     compiled = COMPILED / name
     with contextlib.suppress(OSError, ValueError):
-        made = 0 if not is_checkout() else compiled.stat().st_mtime_ns
-        if not made or all(made > source.stat().st_mtime_ns for source in sources):
+        if not is_checkout() or compiled.stat().st_mtime_ns > max(one.stat().st_mtime_ns for one in sources):
             return json.loads(compiled.read_text(encoding="utf-8"))
     data = make()
     # A read-only checkout works too, only slower.

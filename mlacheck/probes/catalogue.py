@@ -70,50 +70,42 @@ def load_catalogue() -> dict[str, Any]:
 
     An entry has config, file, source, certainty; where known hf_quant_config, weights_gib, drafts.
     """
-    sources = sorted((rules_root() / FOLDER).glob("*.yaml"))
+    folder = rules_root() / FOLDER
+    files = sorted(folder.glob("*.yaml"))
+    # The folder tells of files that came or went.
     names: Any = load_compiled(
-        INDEX, sources, lambda: index_of({one.name: _rows(one.name) for one in sources})
+        INDEX, (folder, *files), lambda: index_of({one.name: load_yaml(FOLDER, one.name) for one in files})
     )
     return {"models": Models(names["files"], _rows), "index": names["index"]}
 
 
 @cache
 def _rows(file: str) -> Rows:
-    return by_id(load_yaml(FOLDER, file), file)
+    return by_id(load_yaml(FOLDER, file))
 
 
-def build_catalogue(files: dict[str, Any]) -> dict[str, Any]:
-    """Build the whole catalogue from the parsed files by name; ValueError names the entry that is wrong."""
-    rows = {name: by_id(content, name) for name, content in files.items()}
-    names = index_of(rows)
-    return {"models": dict(Models(names["files"], rows.__getitem__)), "index": names["index"]}
+def by_id(content: Any) -> Rows:
+    """Give the entries of a parsed file by id."""
+    return {row["id"]: row for row in content["models"]}
 
 
-def by_id(content: Any, file: str) -> Rows:
-    """Give the entries of a parsed file by id; ValueError names one that stands twice."""
-    rows: Rows = {}
-    for row in content["models"]:
-        if row["id"] in rows:
-            raise ValueError(f"{FOLDER}/{file}: {row['id']} stands twice")
-        rows[row["id"]] = row
-    return rows
+def index_of(files: dict[str, Any]) -> dict[str, dict[str, str]]:
+    """Index the parsed files by name: `{"files": {id: file}, "index": {lower-case id or alias: id}}`.
 
-
-def index_of(files: dict[str, Rows]) -> dict[str, dict[str, str]]:
-    """Give `{"files": {id: file}, "index": {lower-case id or alias: id}}`; ValueError names a name of two."""
+    ValueError names an entry that stands twice and a name of two.
+    """
     places: dict[str, str] = {}
     index: dict[str, str] = {}
-    for file, rows in files.items():
-        for key in rows:
-            if key in places:
-                raise ValueError(f"{FOLDER}/{file}: {key} stands twice")
-            places[key] = file
-    for file, rows in files.items():
-        for key, row in rows.items():
-            for spelling in (key, *row.get("aliases", ())):
-                other = index.setdefault(spelling.lower(), key)
-                if other != key:
-                    raise ValueError(f"rules/{FOLDER}/{file}: {spelling} names both {other} and {key}")
+    rows = [(file, row) for file, content in files.items() for row in content["models"]]
+    for file, row in rows:
+        if row["id"] in places:
+            raise ValueError(f"rules/{FOLDER}/{file}: {row['id']} stands twice")
+        places[row["id"]] = file
+    for file, row in rows:
+        for spelling in (row["id"], *row.get("aliases", ())):
+            other = index.setdefault(spelling.lower(), row["id"])
+            if other != row["id"]:
+                raise ValueError(f"rules/{FOLDER}/{file}: {spelling} names both {other} and {row['id']}")
     return {"files": places, "index": index}
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mlacheck.probes.catalogue import build_catalogue, load_catalogue
+from mlacheck.probes.catalogue import Models, by_id, index_of, load_catalogue
 from mlacheck.probes.config import first_value, shape_problem, text_config
 from mlacheck.probes.model import ModelConfig, find_model
 
@@ -82,6 +82,12 @@ def test_lists_are_written_out() -> None:
     assert len(types) == 78
 
 
+def built(files: dict[str, Any]) -> dict[str, Any]:
+    names = index_of(files)
+    models = Models(names["files"], lambda file: by_id(files[file]))
+    return {"models": dict(models), "index": names["index"]}
+
+
 def row(key: str, **more: Any) -> dict[str, Any]:
     return {"id": key, "source": "s", "certainty": "recalled", **more}
 
@@ -91,10 +97,10 @@ def test_like_overlays_and_drops() -> None:
         "a.yaml": {"models": [row("o/a", config={"x": 1, "y": 2, "z": {"k": 1}})]},
         "b.yaml": {"models": [row("o/b", like="o/a", without=["y"], config={"z": 3}, aliases=["B"])]},
     }
-    built = build_catalogue(files)
-    assert built["models"]["o/b"]["config"] == {"x": 1, "z": 3}
-    assert built["models"]["o/b"]["file"] == "rules/models/b.yaml"
-    assert built["index"] == {"o/a": "o/a", "o/b": "o/b", "b": "o/b"}
+    catalogue = built(files)
+    assert catalogue["models"]["o/b"]["config"] == {"x": 1, "z": 3}
+    assert catalogue["models"]["o/b"]["file"] == "rules/models/b.yaml"
+    assert catalogue["index"] == {"o/a": "o/a", "o/b": "o/b", "b": "o/b"}
 
 
 @pytest.mark.parametrize(
@@ -109,7 +115,7 @@ def test_like_overlays_and_drops() -> None:
 )
 def test_faults_are_named(rows: list[dict[str, Any]], said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        build_catalogue({"m.yaml": {"models": rows}})
+        built({"m.yaml": {"models": rows}})
 
 
 def assumption(ref: str) -> str | None:
