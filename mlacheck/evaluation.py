@@ -48,7 +48,7 @@ class Evaluation:
     compiled: Compiled
     facts: dict[str, object]  # settled
     defaults: Mapping[str, object]
-    places: Mapping[str, int] = field(default_factory=dict)  # where the line gives each argument
+    places: Mapping[str, int] = field(default_factory=dict)  # by argument, the word that gives it
     _outcomes: dict[tuple[tuple[str, object], ...], Outcome] = field(default_factory=dict)
 
     def step(self, hit: Hit) -> Step:
@@ -78,12 +78,14 @@ class Evaluation:
         return sorted(errors, key=self._met)
 
     def _met(self, hit: Hit) -> tuple[int, int]:
-        step = self.step(hit)
-        if step.phase != "argparse":
-            return (1 if self.is_start_up(hit) else 2), 0
-        # The parser reads the arguments in their order.
+        if self.step(hit).phase == "argparse":
+            return 0, self.parsed_at(self.step(hit))
+        return (1 if self.is_start_up(hit) else 2), 0
+
+    def parsed_at(self, step: Step) -> int:
+        """Give the last of the words that a rule reads: the parser takes them in their order; -1 for none."""
         read = self.compiled.scope.references(step.when or "True")
-        return 0, max((self.places[name] for name in read if name in self.places), default=-1)
+        return max((self.places[name] for name in read if name in self.places), default=-1)
 
     def independent(self) -> tuple[list[Hit], Hit | None]:
         """List the findings that do not depend on an earlier error, and the one the engine would stop at."""

@@ -109,8 +109,8 @@ class Line:
                 )
                 self.checkable = self.checkable and (close is not None or problem.late)
                 self.facts[problem.dest] = close
-                if problem.late and "given.refused" in self.facts:
-                    self.facts["given.refused"] = {problem.dest: problem.value}
+        if "given.refused" in self.facts:
+            self.facts["given.refused"] = {one.dest: one.value for one in self.refusals if one.late}
 
     @cached_property
     def evaluations(self) -> tuple[Evaluation, ...]:
@@ -219,9 +219,7 @@ class Line:
 
     def _compare_models(self, served: object) -> None:
         """Remark that another model is checked than the line serves, where both are known."""
-        found = (
-            self.around.models.find(served, self._overrides, self._kept) if isinstance(served, str) else None
-        )
+        found = self._found(served)
         if found is None or isinstance(found, ModelProblem) or self.model is None:
             return
         if found.config != self.model.config:
@@ -230,11 +228,7 @@ class Line:
             self.remarks.append(MODELS_DIFFER.finding(said, remedies=(remedy,)))
 
     def _add_model(self, prefix: str, reference: object) -> ModelConfig | None:
-        found = (
-            self.around.models.find(reference, self._overrides, self._kept)
-            if isinstance(reference, str)
-            else None
-        )
+        found = self._found(reference)
         model = None if isinstance(found, ModelProblem) else found
         wrong = (found,) if isinstance(found, ModelProblem) else model.odd if model else ()
         self.unsure |= bool(wrong)
@@ -247,6 +241,12 @@ class Line:
             if model.assumption is not None:
                 self.assumptions.append(model.assumption)
         return model
+
+    def _found(self, reference: object) -> ModelConfig | ModelProblem | None:
+        """Find a model as the line changes it; None where the line does not say which."""
+        if not isinstance(reference, str):
+            return None
+        return self.around.models.find(reference, self._overrides, self._kept)
 
     def _given(self, dest: str) -> object:
         value = self.facts.get(dest)

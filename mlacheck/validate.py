@@ -145,16 +145,11 @@ class _Check:
         return number if earlier else 0
 
     def _parsed_before(self, step: Step, problem: ArgumentProblem) -> bool:
-        """Tell whether the parser has what a rule reads before it comes to a problem.
-
-        It reads the arguments in their order, and tells what it does not know after all of them.
-        """
-        given = self.line.arguments.given
-        names = self.compiled.scope.references(step.when or "True")
-        read = [given[name].index for name in names if name in given]
-        if not read or problem.index is None or problem.kind in _TOLD_LAST:
+        """Tell whether the parser has what a rule reads before it comes to a problem."""
+        at = self.line.evaluations[0].parsed_at(step)
+        if at < 0 or problem.index is None or problem.kind in _TOLD_LAST:
             return True
-        return problem.kind != "ambiguous-flag" and max(read) < problem.index
+        return problem.kind != "ambiguous-flag" and at < problem.index
 
     def _evaluate(self, world: _World) -> tuple[list[Finding], list[Undecided], dict[str, Resolved]]:
         findings = [self._finding(world, hit) for hit in world.hits]
