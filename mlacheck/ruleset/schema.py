@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_val
 
 Scalar = str | int | float | bool | None
 Versions = dict[str, str]
+# Without a word it would be found in every line of a log.
+Words = Annotated[str, Field(min_length=1)]
 
 
 class Strict(BaseModel):
@@ -132,7 +134,7 @@ class FindRule(Strict):
     when: str
     level: Literal["error", "warning", "info"]
     message: str
-    engine_says: str | list[str] | None = None
+    engine_says: Words | list[Words] | None = None
     crash: bool = Field(
         default=False, description="the words are Python's or a library's; no guard of the engine's"
     )

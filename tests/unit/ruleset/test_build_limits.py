@@ -33,6 +33,7 @@ RULE = """
         ("facts: {}\nrules:" + RULE.replace("slug: toy", "slug: Not a slug"), "slug"),
         ("facts: {}\nrules:" + RULE.replace("phase: resolve", "phase: later"), "phase"),
         ("facts: {}\nrules:" + RULE + "    remedies: [{edit: {dcp_size: 1}, none: x}]\n", "exactly one of"),
+        ("facts: {}\nrules:" + RULE + "    engine_says: ''\n", "engine_says"),
         ("facts: {}\nrules: [7]\n", "rules"),
     ],
 )
