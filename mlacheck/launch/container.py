@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from mlacheck.frozen import frozen
+from mlacheck.launch.command import ELIDED
 
 # Options with a value.
 _DOCKER_VALUES: Final = frozenset(
@@ -138,7 +139,7 @@ def container_options(words: list[str], start: int) -> Container:
     at = start
     while at < len(words):
         word = words[at]
-        if word == "...":  # an elision in a report
+        if word in ELIDED:
             at += 1
             continue
         if not word.startswith("-") or word == "-":

@@ -168,6 +168,11 @@ def literal(text: str, **at: object) -> Field:
     return Field((Piece(text, **at),) if text else ())  # type: ignore[arg-type]  # Piece's own fields
 
 
+def elision(what: str, at: int, style: str = "shell") -> Field:
+    """Make a word that stands for any number of words; `what` tells what they are waited for from."""
+    return Field((Piece("...", at, names=(what,), splits=True),), place=at, style=style)
+
+
 def joined(fields: Iterable[Field], between: str = " ") -> tuple[Piece, ...]:
     """Give words as one text."""
     pieces: list[Piece] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from mlacheck.frozen import frozen, replace
-from mlacheck.launch.command import CONFIG, ELIDED, Word
+from mlacheck.launch.command import ELIDED, Word
 from mlacheck.probes.engine import ENGINES, entry_points
 
 if TYPE_CHECKING:
@@ -174,15 +174,15 @@ POSITIONAL_MODEL: Final[dict[str, str]] = {
 
 
 def names_model(word: str) -> bool:
-    """Tell whether a word is a flag that gives the model, or a file that may."""
-    return word.partition("=")[0].replace("_", "-") in (*POSITIONAL_MODEL.values(), CONFIG)
+    """Tell whether a word is a flag that gives the model."""
+    return word.partition("=")[0].replace("_", "-") in POSITIONAL_MODEL.values()
 
 
 def with_model_flag(entry: str, words: list[Word]) -> list[Word]:
     """Put the flag of the model before a model that stands before all flags, where the entry point does."""
     flag = POSITIONAL_MODEL.get(entry)
     # `$X` alone may be the model or more flags: it is the model when no flag names one.
-    named = any(word.text.partition("=")[0] in POSITIONAL_MODEL.values() for word in words)
+    named = any(names_model(word.text) for word in words)
     if not flag or not words or words[0].text.startswith("-") or (words[0].splits and named):
         return words
     rest = words

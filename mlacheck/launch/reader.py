@@ -6,10 +6,11 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import replace
+from mlacheck.launch.command import CONFIG
 from mlacheck.launch.envfile import variables
 from mlacheck.launch.finder import Environment, Hit, find
 from mlacheck.launch.frame import Frame, Line
-from mlacheck.launch.piece import Field, Lines, Piece, Pieces
+from mlacheck.launch.piece import Field, Lines, Piece, Pieces, elision
 from mlacheck.launch.plain import plain_words
 from mlacheck.launch.programs import image_server, misread_by, names_model
 from mlacheck.launch.quoting import quote
@@ -223,9 +224,10 @@ class Reader(Recognizer):
         first = fields[0]
         module = image_server(frame.around.image or "", first.text)
         if module is not None:
-            if part and not any(names_model(field.text) for field in fields):
-                rest = Piece("...", first.place, names=("what gives the model",), splits=True)
-                fields = [Field((rest,), place=first.place), *fields]
+            # A file that is named may give the model too.
+            named = (names_model(one.text) or one.text.partition("=")[0] == CONFIG for one in fields)
+            if part and not any(named):
+                fields = [elision("what gives the model", first.place), *fields]
             self.flags(fields, module, frame, env)
         elif sure:
             self.misread(first.text, first.place, frame)

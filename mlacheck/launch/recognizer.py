@@ -81,7 +81,7 @@ class Recognizer(Collection):
             if frame.guess:
                 return False
             flags = line.fields
-            elided = flags[0].text == "..." and len(flags) > 1
+            elided = flags[0].text in ELIDED and len(flags) > 1
             if frame.wrappers or not self.whole or not is_flag(flags[elided].text):
                 if self.seen is None:
                     self.seen, self.seen_words = flags[0], tuple(field.text for field in flags[:_SHOWN])
@@ -204,7 +204,7 @@ class Recognizer(Collection):
         prefix = [f.raw for _, f in line.assignments] + [
             f.raw or quote(f.text) for f in fields[: hit.argv_at]
         ]
-        given = [f for f in fields[hit.argv_at :] if not (f.text == "..." and module.entry == "flags")]
+        given = [f for f in fields[hit.argv_at :] if not (f.text in ELIDED and module.entry == "flags")]
         words = [self._word(f) for f in given]
         if self.whole or frame.guess:  # what people read leaves words out
             words = [

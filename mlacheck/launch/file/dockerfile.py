@@ -13,7 +13,7 @@ from mlacheck.launch.file.node import Scalar, Sequence, TreeError, placed
 from mlacheck.launch.file.split import split_words
 from mlacheck.launch.finder import Environment
 from mlacheck.launch.frame import Frame, Surroundings
-from mlacheck.launch.piece import Field, Piece, Pieces
+from mlacheck.launch.piece import Field, Piece, Pieces, elision
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -182,8 +182,7 @@ def _finish(reader: Reader, stage: _Stage, frame: Frame) -> None:
     if any(reader.mentions(field.text) for field in fields):
         if command is None and not any(field.text.startswith("-") and field.text != "-m" for field in fields):
             # An entry point without arguments waits for those of `docker run`.
-            more = Piece("...", fields[-1].place, names=("what the container is given",), splits=True)
-            fields = [*fields, Field((more,), place=fields[-1].place)]
+            fields = [*fields, elision("what the container is given", fields[-1].place)]
         reader.words(list(fields), inner, env)
 
 

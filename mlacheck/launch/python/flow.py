@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import replace
 from mlacheck.launch.finder import Environment
-from mlacheck.launch.piece import Field, Piece
+from mlacheck.launch.piece import Field, Piece, elision
 from mlacheck.launch.python.tree import (
     ADDS,
     FUNCTIONS,
@@ -231,7 +231,7 @@ class Flow:
 
     @staticmethod
     def _open(what: str, at: int) -> list[Field]:
-        return [Field((Piece("...", at, names=(what,), splits=True),), place=at, style="flow")]
+        return [elision(what, at, "flow")]
 
     def _forget(self, name: str, what: str, at: int) -> None:
         """Leave open what becomes of a variable from here on."""

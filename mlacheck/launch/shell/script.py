@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from mlacheck.launch.command import ELIDED
 from mlacheck.launch.frame import Frame, Line, is_flag
 from mlacheck.launch.piece import Field, Piece, Pieces
 from mlacheck.launch.shell import builtin, control, simple
@@ -225,10 +226,10 @@ class Script:
         first = line.fields[0].text
         whole = self.reader.whole and not self.frame.wrappers
         flags_only = whole and (
-            is_flag(first) or (first == "..." and len(line.fields) > 1 and is_flag(line.fields[1].text))
+            is_flag(first) or (first in ELIDED and len(line.fields) > 1 and is_flag(line.fields[1].text))
         )
         span = (self._begin(node), self._stop(node))
-        if flags_only and first == "...":
+        if flags_only and first in ELIDED:
             line.fields.pop(0)
         if flags_only and self.flags is not None:
             self.flags.fields.extend(line.fields)

@@ -28,6 +28,7 @@ def kinds(text, **options):
     [
         ("--model-path x --tp 8", "sglang", "flags"),
         ("... --model-path x --tp 8", "sglang", "flags"),
+        ("… --model-path x --tp 8 …", "sglang", "flags"),
         ("A=b --model-path x --tp 8", "sglang", "flags"),
         ("--model-path x\n# comment\n--tp 8\n", "sglang", "flags"),
         ("--model-path x \\\n--tp 8 \\\n", "sglang", "flags"),
