@@ -79,29 +79,11 @@ class _Check:
         self._lines: tuple[Remedy, ...] | None = None
 
     def report(self, id_: object) -> Report:
-        findings: list[Finding] = []
-        undecided: list[Undecided] = []
-        resolved: dict[str, Resolved] = {}
-        refused = self.line.refusals
-        worlds = [_World(one, self.line) for one in self.line.evaluations]
-        if self.line.checkable or all(one.ends_in_parser() for one in worlds):
-            done = self._evaluate(worlds[0]) if len(worlds) == 1 else self._merge(worlds)
-            findings, undecided, resolved = done
+        findings, undecided, values = self._found()
         resolved = {
             name: Resolved(known_or_none(one.value), NOT_KNOWN if one.value is UNKNOWN else one.origin)
-            for name, one in resolved.items()
+            for name, one in values.items()
         }
-        corrected = self._corrected() if refused else ()
-        before = self._found_before(refused, findings)
-        if not self.line.checkable:
-            findings, undecided, resolved = findings[:before], [], {}
-        parse = refusal_findings(refused, self.grammar, self.line.location, corrected, first=not before)
-        if parse:
-            later = findings[before:]
-            if not before:
-                later = [replace(finding, engine_stops_here=False) for finding in later]
-            findings = [*findings[:before], *parse, *later]
-            undecided = []
         findings = [*findings, *self.line.remarks, *self._target_findings()]
         if self.target.extrapolated:
             findings = [replace(finding, extrapolated=True) for finding in findings]
@@ -128,28 +110,40 @@ class _Check:
         )
         return judged(report)
 
-    def _found_before(self, refused: Sequence[ArgumentProblem], findings: Sequence[Finding]) -> int:
-        """Count the findings up to where the engine stops before it reads what it refuses, if it does."""
-        stops = ((number, one) for number, one in enumerate(findings, 1) if one.engine_stops_here)
-        number, stop = next(stops, (0, None))
-        if not refused or stop is None:
-            return 0
-        program, problem = self.compiled.program, refused[0]
-        place = next((at for at, step in enumerate(program.steps) if step.slug == stop.slug), None)
-        if place is None:
-            return 0
-        if problem.late:
-            earlier = place < program.read_at.get(str(problem.dest), 0)
-        else:
-            earlier = stop.phase == "argparse" and self._parsed_before(program.steps[place], problem)
-        return number if earlier else 0
+    def _found(self) -> tuple[list[Finding], list[Undecided], dict[str, Resolved]]:
+        """Give what the rules say, with what the parser refuses where the engine comes to it."""
+        refused = self.line.refusals
+        worlds = [_World(one, self.line) for one in self.line.evaluations]
+        if not self.line.checkable and not all(one.ends_in_parser() for one in worlds):
+            return self._refused(refused, first=True), [], {}
+        findings, undecided, resolved = self._evaluate(worlds[0]) if len(worlds) == 1 else self._merge(worlds)
+        if refused:
+            before = self._found_before(refused[0], worlds[0], findings)
+            later = findings[before:] if self.line.checkable else []
+            if not before:
+                later = [replace(finding, engine_stops_here=False) for finding in later]
+            findings = [*findings[:before], *self._refused(refused, first=not before), *later]
+            undecided = []
+        return findings, undecided, resolved if self.line.checkable else {}
 
-    def _parsed_before(self, step: Step, problem: ArgumentProblem) -> bool:
-        """Tell whether the parser has what a rule reads before it comes to a problem."""
-        at = self.line.evaluations[0].parsed_at(step)
-        if at < 0 or problem.index is None or problem.kind in _TOLD_LAST:
-            return True
-        return problem.kind != "ambiguous-flag" and at < problem.index
+    def _refused(self, problems: Sequence[ArgumentProblem], *, first: bool) -> list[Finding]:
+        corrected = self._corrected()
+        return [*refusal_findings(problems, self.grammar, self.line.location, corrected, first=first)]
+
+    def _found_before(self, problem: ArgumentProblem, world: _World, findings: Sequence[Finding]) -> int:
+        """Count the findings up to where the engine stops before it reads what it refuses, if it does."""
+        if world.stop is None:
+            return 0
+        step = world.evaluation.step(world.stop)
+        if problem.late:
+            earlier = world.stop.step < self.compiled.program.read_at.get(str(problem.dest), 0)
+        else:
+            at = world.evaluation.parsed_at(step)
+            earlier = step.phase == "argparse" and _parsed_before(at, problem)
+        if not earlier:
+            return 0
+        stops = (one.engine_stops_here and one.slug == step.slug for one in findings)
+        return next((number for number, here in enumerate(stops, 1) if here), 0)
 
     def _evaluate(self, world: _World) -> tuple[list[Finding], list[Undecided], dict[str, Resolved]]:
         findings = [self._finding(world, hit) for hit in world.hits]
@@ -371,3 +365,10 @@ class _World:
 
     def origin(self, name: str, line: Line, outcome: Outcome | None = None) -> str:
         return self.evaluation.origin(name, outcome or self.outcome, line.origins)
+
+
+def _parsed_before(at: int, problem: ArgumentProblem) -> bool:
+    """Tell whether the parser takes a word, -1 for none, before it tells of a problem."""
+    if at < 0 or problem.index is None or problem.kind in _TOLD_LAST:
+        return True
+    return problem.kind != "ambiguous-flag" and at < problem.index

@@ -90,18 +90,18 @@ class Models:
         return "mla" if config.get("kv_lora_rank") else "gqa"
 
     def traits(self, name: str) -> set[str]:
-        """Tell what a model is besides its kind: what lines and shares are drawn by."""
+        """Tell what a model is, its kind and more: what lines and shares are drawn by."""
         config = self.config(name)
         text = {**config, **config.get("text_config", {})}
-        told = {
+        more = {
             "vision": "vision_config" in config,
             "experts": any(text.get(key) for key in _EXPERTS),
             "states": any(key in text for key in _STATES),
             "quantized": "quantization_config" in text or "hf_quant_config" in self.catalogue.get(name, ()),
             "drafted": bool(self.drafts_of.get(name)),
         }
-        traits = {trait for trait, has in told.items() if has}
-        return {self.kind(name), *traits} if traits - {"drafted"} else {self.kind(name), "plain", *traits}
+        traits = {trait for trait, has in more.items() if has}
+        return {self.kind(name), *(traits if traits - {"drafted"} else {*traits, "plain"})}
 
     def pools(self, common: Sequence[str]) -> dict[str, list[str]]:
         """List the targets of each trait, the latent ones, the common ones and all."""
