@@ -319,9 +319,10 @@ def prints(script: Script, node: Node, world: World) -> tuple[Piece, ...] | None
         for index, field in enumerate(fields):
             pieces.extend([Piece(" ")] if index else [])
             pieces.extend(field.pieces)
-        # What is open prints its words, to be split wherever the text is used; a first one may be an option.
-        opened = not fields or fields[0].splits
-        return None if opened else tuple(piece._replace(splits=False) for piece in pieces)
+        if fields and fields[0].splits:  # it may be an option of echo's own
+            return None
+        # What open words become is printed, and split where the text is used.
+        return tuple(piece._replace(splits=False) for piece in pieces)
     return None
 
 

@@ -8,3 +8,6 @@ python3 "${args[@]}" 2>&1 | tee $LOG/$RANK.log
 # What echo prints first may be its option.
 more=$(echo $FIRST --tp 8)
 sglang serve m $more
+# An empty variable prints nothing.
+empty=
+sglang serve m $(echo $empty) --tp 8

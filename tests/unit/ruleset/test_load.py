@@ -6,7 +6,7 @@ import pytest
 
 from mlacheck.data import rules_root
 from mlacheck.frozen import replace
-from mlacheck.probes.engine import recorded_versions
+from mlacheck.probes.engine import ENGINES, recorded_versions
 from mlacheck.ruleset import load
 from mlacheck.ruleset.source import RuleError
 
@@ -18,10 +18,12 @@ def test_versions_are_in_their_own_order():
     assert VERSIONS.index("0.5.20") > VERSIONS.index("0.5.19")
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_every_version_loads_and_is_the_same_as_when_built_anew(version):
-    program = load.load_program("sglang", version).program
-    built = load.build_program(load.ruleset("sglang"), version)
+@pytest.mark.parametrize(
+    ("engine", "version"), [(engine, version) for engine in ENGINES for version in recorded_versions(engine)]
+)
+def test_every_version_loads_and_is_the_same_as_when_built_anew(engine, version):
+    program = load.load_program(engine, version).program
+    built = load.build_program(load.ruleset(engine), version)
     assert replace(program, steps=tuple(program.steps)) == built
     assert {step.kind for step in program.steps} == {"find", "set"}
 
