@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mlacheck.facts import UNKNOWN, is_known
+from mlacheck.finding import NOT_KNOWN
 from mlacheck.probes.engine import ENGINES
 from mlacheck.ruleset.guards import concerning
 
@@ -15,8 +17,6 @@ if TYPE_CHECKING:
     from mlacheck.ruleset.program import Program
 
 _MOST_FLAGS: Final = 4
-_ARCHITECTURE: Final = "target.architecture"
-_ALGORITHM: Final = "speculative_algorithm"
 _BACKENDS: Final = ("prefill_backend", "decode_backend", "verify_backend", "draft_backend")
 
 
@@ -41,9 +41,7 @@ def _unmodelled(
 ) -> Iterator[str]:
     """Count the engine's guards that no rule names and that the line's flags, model or backends meet."""
     backends = {str(resolved[name].value) for name in _BACKENDS if name in resolved}
-    model = line.facts.get(_ARCHITECTURE)
-    kinds = {str(line.facts.get(_ALGORITHM)).upper(), model} if isinstance(model, str) else None
-    total, by_argument = concerning(program.unmodelled, flags, backends, kinds)
+    total, by_argument = concerning(program.unmodelled, flags, backends, _kinds(program, line, resolved))
     if total:
         most = sorted(by_argument, key=lambda name: (-by_argument[name], name))
         counts = ((by_argument[name], flags[name]) for name in most[:_MOST_FLAGS])
@@ -53,3 +51,15 @@ def _unmodelled(
         engine = "" if program.engine == ENGINES[0] else f"--engine {program.engine} "
         command = f"mlacheck rules coverage {engine}--engine-version {program.version} --flag FLAG"
         yield f"{total} start-up guards that no rule models{by}: {command}"
+
+
+def _kinds(program: Program, line: Line, resolved: Mapping[str, Resolved]) -> frozenset[str] | None:
+    """Give the line's model class and speculative method as guards call them; None where one is not known."""
+    kinds: set[str] = set()
+    for name in program.about:
+        one = resolved.get(name)
+        value = line.facts.get(name) if one is None else UNKNOWN if one.origin == NOT_KNOWN else one.value
+        if not is_known(value):
+            return None
+        kinds |= {str(value), str(value).upper()}
+    return frozenset(kinds)

@@ -71,25 +71,27 @@ class _Builder:
             for source, path, rule in self.ruleset.rules()
             for step in self._steps(source, path, rule, scope)
         )
-        for name in self.ruleset.order.resolved:
-            if name not in declarations:
-                raise RuleError(
-                    f"resolved: no fact {name!r} is declared", file=f"rules/{self.engine}/program.yaml"
-                )
+        order = self.ruleset.order
+        for key, names in (("resolved", order.resolved), ("about", order.about)):
+            for name in names:
+                if name not in declarations:
+                    said = f"{key}: no fact {name!r} is declared"
+                    raise RuleError(said, file=f"rules/{self.engine}/program.yaml")
         return Program(
             engine=self.engine,
             version=self.version,
-            model=self.ruleset.order.model,
-            draft=self.ruleset.order.draft,
-            overrides=self.ruleset.order.overrides,
-            overrides_keep=self.ruleset.order.overrides_keep,
+            model=order.model,
+            draft=order.draft,
+            overrides=order.overrides,
+            overrides_keep=order.overrides_keep,
             declarations=declarations,
             defaults=defaults,
             derives=derives,
             tables=tables,
             steps=steps,
-            resolved=tuple(self.ruleset.order.resolved),
-            worlds=tuple(self.ruleset.order.worlds),
+            resolved=tuple(order.resolved),
+            about=tuple(order.about),
+            worlds=tuple(order.worlds),
             reads=frozenset(
                 name
                 for step in steps
@@ -97,7 +99,7 @@ class _Builder:
                 for name in scope.references(text)
             ),
             read_at=self._read_at(steps),
-            inert=frozenset(self.ruleset.order.inert),
+            inert=frozenset(order.inert),
             absent=self.absent,
             settled=scope.find_settled({fact for step in steps for fact in step.targets}),
         )
@@ -110,11 +112,10 @@ class _Builder:
             raise RuleError(f"read_at: no rule {error}", file=f"rules/{self.engine}/program.yaml") from None
 
     def _check_order(self, scope: Scope) -> None:
+        order = self.ruleset.order
         try:
-            check(self.ruleset.order.model, scope)
-            check(self.ruleset.order.draft, scope)
-            check(self.ruleset.order.overrides, scope)
-            check(self.ruleset.order.overrides_keep, scope)
+            for text in (order.model, order.draft, order.overrides, order.overrides_keep):
+                check(text, scope)
         except ExpressionError as error:
             raise RuleError(str(error), file=f"rules/{self.engine}/program.yaml") from None
 

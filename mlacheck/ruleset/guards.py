@@ -149,7 +149,7 @@ def concerning(
 ) -> tuple[int, dict[str, int]]:
     """Count the guards that no rule names and a line could meet, in all and for each argument given.
 
-    `kinds` are the model's class and the speculative algorithm, None where the model is not known.
+    `kinds` are the model's class and the speculative method, None where they are not known.
     """
     given, backends = frozenset(given), frozenset(backends)
     total = 0

@@ -87,6 +87,7 @@ class Program:
     overrides: str = "None"  # an expression for what the line changes in the models' configs, JSON
     overrides_keep: str = "[]"  # an expression for the parts of a config that keep what overrides do not name
     resolved: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()  # facts by whose values the inventory's guards say what they are about
     worlds: tuple[dict[str, Any], ...] = ()
     # Facts that some rule reads, and arguments declared to matter to none.
     reads: frozenset[str] = frozenset()

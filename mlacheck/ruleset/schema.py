@@ -276,6 +276,9 @@ class ProgramFile(Strict):
         description="expression for the parts of a config that keep what overrides do not name, dotted paths",
     )
     resolved: list[str] = []
+    about: list[str] = Field(
+        default=[], description="facts by whose values the inventory's guards say what they are about"
+    )
     worlds: list[dict[str, Scalar]] = Field(
         default=[], description="sets of facts to try in turn when nobody supplied the first of them"
     )

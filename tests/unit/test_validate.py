@@ -217,6 +217,16 @@ def test_guards_that_no_rule_models_are_counted_by_the_flags_that_meet_them():
     assert not any("no rule models" in one for one in check(f"{LLAMA} --nonsense").not_checked)
 
 
+def test_guards_about_other_models_and_methods_are_not_counted():
+    def count(words):
+        notes = " ".join(check(f"--tp-size 8 {words}", version="0.5.23").not_checked)
+        return int(re.search(r"(\d+) start-up guards", notes)[1])
+
+    assert count("--model-path /none") > count("--model-path deepseek-ai/DeepSeek-V3")
+    drafts = "--model-path deepseek-ai/DeepSeek-V3 --speculative-algorithm"
+    assert count(f"{drafts} EAGLE") != count(f"{drafts} NGRAM")
+
+
 def test_the_environment_of_the_line_and_of_the_caller_is_read():
     names = [
         name
