@@ -275,9 +275,9 @@ def _emit(node: ast.expr, scope: Scope) -> str:
         for index in range(len(operands) - 1):
             left, right = operands[index], operands[index + 1]
             if is_version(left, scope):
-                parts[index + 1] = _version_literal(right) or parts[index + 1]
+                parts[index + 1] = _compared(right, parts[index + 1], scope)
             if is_version(right, scope):
-                parts[index] = _version_literal(left) or parts[index]
+                parts[index] = _compared(left, parts[index], scope)
         if compares_absent(node, scope):
             return "False"
         words = [COMPARISONS[type(sign)] for sign in node.ops]
@@ -298,7 +298,8 @@ def is_version(node: ast.expr, scope: Scope) -> bool:
     return declared is not None and declared.type == "version"
 
 
-def _version_literal(node: ast.expr) -> str | None:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return f"version({node.value!r})"
-    return None
+def _compared(node: ast.expr, source: str, scope: Scope) -> str:
+    """Write what a version is compared with; a text is read as one."""
+    declared = scope.declarations.get(dotted(node) or "")
+    literal = isinstance(node, ast.Constant) and isinstance(node.value, str)
+    return f"version({source})" if literal or (declared is not None and declared.type == "str") else source

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mlacheck.ruleset.machine import Runner
 
 # Raise it when the generated form changes.
-FORMAT: Final = 18
+FORMAT: Final = 19
 
 
 @frozen
