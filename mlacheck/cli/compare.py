@@ -54,15 +54,13 @@ def command(old: str, new: str, text: str | None, words: Sequence[str], format_:
         count = f"{len(launches)} launch commands" if launches else "no launch command"
         click.echo(f"error: {count} found; compare takes one: --args TEXT or -- COMMAND...", err=True)
         sys.exit(codes.NOTHING if not launches else codes.USAGE)
-    known = recorded_versions(launches[0].engine)
-    for version in (old, new):
-        if version not in known:
-            said = f"{launches[0].engine} {version} is not recorded; there are {', '.join(known)}"
-            raise click.UsageError(said)
     reports = []
     for version in (old, new):
         session = make_session(given, engine_version=version)
         refuse_target(session, launches[0])
+        if session.checker(launches[0]).target.extrapolated:
+            known = ", ".join(recorded_versions(launches[0].engine))
+            raise click.UsageError(f"{launches[0].engine} {version} is not recorded; there are {known}")
         reports.append(session.check(launches[0], result.problems))
     one = compare(launches[0], reports[0], reports[1], session.evaluations(launches[0]))
     if format_ == "json":

@@ -1,4 +1,4 @@
-"""`--config FILE` on a line: the engine reads the file and puts what it says before the line's own words."""
+"""`--config FILE` on a line: the engine puts what the file says before the line's own flags."""
 
 from __future__ import annotations
 
@@ -126,7 +126,9 @@ def _with_config(command: LaunchCommand, folder: Path, problems: list[LaunchProb
         hint = "name it before the flags, or as `model:` in the file"
         problems.append(_refused(name, message, hint, "No model specified!"))
         return replace(command, words=(*read, open_, *rest))
-    return replace(command, words=(*read, *rest))
+    # A positional model stays in front: behind a list of values it would be one more of them.
+    first = 2 if rest and rest[0].implied else 0
+    return replace(command, words=(*rest[:first], *read, *rest[first:]))
 
 
 def _refused(name: Word, message: str, hint: str, said: str) -> LaunchProblem:

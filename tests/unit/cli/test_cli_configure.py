@@ -113,6 +113,7 @@ VLLM = "vllm serve deepseek-ai/DeepSeek-V3 -tp 8"
             ["compare", "0.28.0", "0.33.0", "--args", "-tp 8"],
             "0.28.0 is not recorded",
         ),
+        ([], ["compare", "0.5.17rc1", "0.5.23", "--args", "--tp 8"], "0.5.17rc1 is not recorded"),
         (["--engine", "vllm"], ["validate", "--cases", "-"], "--engine and --cases do not go together"),
         (
             ["--engine", "vllm", "--engine-version", "sglang=0.5.23"],

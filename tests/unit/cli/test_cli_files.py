@@ -177,6 +177,15 @@ def test_a_corrected_line_keeps_a_config_file_that_is_not_there():
     assert "--config nope.yaml" in result.stdout.partition("fix:")[2]
 
 
+def test_a_positional_model_stands_before_what_its_config_file_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("c.yaml").write_text("max-model-leng: 4096\ncudagraph-capture-sizes: [1, 2]\n")
+    target = ("--engine-version", "vllm=0.33.0", "--gpu", "b200", "--no-config")
+    line = "vllm serve Qwen/Qwen3-8B --config c.yaml"
+    result = CliRunner(env={"COLUMNS": "200"}).invoke(cli, ["validate", *target, "--args", line])
+    assert "vllm serve Qwen/Qwen3-8B --max-model-len 4096 --cudagraph-capture-sizes 1 2" in result.stdout
+
+
 @pytest.mark.parametrize(
     "args",
     [
