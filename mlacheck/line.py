@@ -189,7 +189,9 @@ class Line:
         if given is None:
             return "none"
         start, end = given.spans[0]
-        return "first" if self.command.words[start].implied else "after" if end == start + 1 else "flag"
+        if self.command.words[start].implied:
+            return "first" if len(given.spans) == 1 else "both"
+        return "after" if end == start + 1 else "flag"
 
     def _add_models(self) -> None:
         program = self.around.compiled.program
