@@ -18,10 +18,11 @@ from mlacheck.ruleset.machine import show
 from mlacheck.validate import Checker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from mlacheck.config import Profile, Settings
+    from mlacheck.engines.grammar import Grammar
     from mlacheck.evaluation import Evaluation
     from mlacheck.finding import Finding, Report
     from mlacheck.launch.command import LaunchCommand, LaunchProblem
@@ -51,9 +52,12 @@ class Session:
         self, command: LaunchCommand, problems: Iterable[LaunchProblem] = (), *, id_: object = None
     ) -> Report:
         """Check one command; `problems` of the text it came from go into its report."""
-        report = self.checker(command).check(command, self._options(command), id_=id_)
+        checker = self.checker(command)
+        report = checker.check(command, self._options(command), id_=id_)
         problems = tuple(problems)
         refused = [_refusal(one) for one in problems if one.kind == CONFIG_REFUSED.slug]
+        if command.config_keys:
+            refused += _refused_keys(command, checker.grammar, stops=not refused)
         if refused:
             # The engine stops before it reads another word.
             later = (replace(one, engine_stops_here=False) for one in report.findings)
@@ -169,6 +173,25 @@ def _refusal(problem: LaunchProblem) -> Finding:
         engine_message=problem.said,
         remedies=(Remedy("none", problem.hint),),
     )
+
+
+def _refused_keys(command: LaunchCommand, grammar: Grammar, *, stops: bool) -> Iterator[Finding]:
+    """Give what the engine refuses of its config file's keys; it `stops` at the first of them."""
+    from mlacheck.engines.merging import refused_keys  # few commands have a config file
+
+    keys = refused_keys(grammar)
+    for word in command.config_keys:
+        said = keys.get(word.text.replace("-", "_"))
+        if said is None or word.unknown:
+            continue
+        yield CONFIG_REFUSED.finding(
+            f"{grammar.engine} {grammar.version} takes no {word.text} from a config file",
+            location=Location(word.line, word.column, word.file),
+            engine_stops_here=stops,
+            engine_message=said,
+            remedies=(Remedy("none", f"give it as a flag on the line, not in {word.via[0]}"),),
+        )
+        stops = False
 
 
 def _unread(problem: LaunchProblem) -> Finding:

@@ -109,6 +109,8 @@ class LaunchCommand:
     assumed: tuple[str, ...] = ()
     # The role, container or service that runs it, as the file names it.
     label: str = ""
+    # The keys of its config file, in their order, where the engine refuses some of them.
+    config_keys: tuple[Word, ...] = ()
 
     @property
     def argv(self) -> tuple[str, ...]:

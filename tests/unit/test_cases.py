@@ -229,6 +229,38 @@ def test_a_config_file_that_the_engine_cannot_read_is_an_error(tmp_path, name, t
     assert said in stop.engine_message
 
 
+@pytest.mark.parametrize(
+    ("version", "text", "said"),
+    [
+        ("0.5.15", "lora-paths: [a]\n", "'lora_paths' with action 'LoRAPathAction'"),
+        # Another option of the same argument is refused.
+        ("0.5.17", "cuda-graph-bs-decode: [1, 2]\n", "with action 'DeprecatedAliasStoreAction'"),
+        ("0.5.17", "cuda-graph-bs: [1, 2]\n", None),
+        ("0.5.20", "cuda-graph-bs-decode: [1, 2]\n", None),
+        ("0.5.22", "no-lora-strict-loading: true\n", ""),  # its parser refuses the value
+        ("0.5.23", "no-lora-strict-loading: true\n", "'no_lora_strict_loading' with action 'Boolean"),
+        ("0.5.21", "enable-dp-attention: false\n", None),
+        ("0.5.23", "tp: 1\nenable_dp_attention: false\nbogus: 1\n", "'enable_dp_attention' with action"),
+        ("0.5.23", "disable-cuda-graph: true\n", "with action 'DeprecatedStoreTrueAction'"),
+        ("0.5.23", "monokernel-backend: amd\n", None),
+    ],
+)
+def test_a_key_that_the_engine_takes_on_the_line_only_is_an_error(tmp_path, version, text, said):
+    (tmp_path / "c.yaml").write_text(text)
+    row = {"engine_version": version, "gpu": "h100", "flashinfer": "pin"}
+    words = ["--model-path", "Qwen/Qwen2.5-7B-Instruct", "--config", str(tmp_path / "c.yaml")]
+    [report] = check(row | {"args": words})
+    stops = [one for one in report.findings if one.engine_stops_here]
+    if said is None:
+        assert not stops
+    elif said:
+        [stop] = stops
+        assert (stop.id, stop.phase) == ("MLA094", "argparse")
+        assert said in stop.engine_message
+    else:
+        assert [one.id for one in stops] == ["MLA007"]
+
+
 def test_a_config_file_that_is_elsewhere_leaves_the_line_open():
     row = {"engine": "vllm", "engine_version": "0.33.0", "gpu": "h200", "flashinfer": "pin"}
     [report] = check(row | {"args": ["--model", "deepseek-ai/DeepSeek-V3", "--config", "/nope.yaml"]})

@@ -49,6 +49,8 @@ class _Reading:
     needs_model: tuple[str, ...] = ()
     # Entry points that turn `false` into the flag that switches off, and the version from which they do.
     switches_off: Mapping[str, str] = field(default_factory=dict)
+    # Options that it takes on the line only: `mlacheck.engines.merging`.
+    refuses: Mapping[str, object] = field(default_factory=dict)
 
 
 @functools.cache
@@ -104,7 +106,7 @@ def _with_config(command: LaunchCommand, folder: Path, problems: list[LaunchProb
     raw = f"{CONFIG} {name.raw or name.text}"
     open_ = replace(name, unknown=(name.text,), splits=True, raw=raw, start=-1, end=-1)
     try:
-        read = _read(folder / name.text, name, command, reading)
+        read, keys = _read(folder / name.text, name, command, reading)
     except _UnreadError as error:
         problems.append(
             LaunchProblem(
@@ -128,20 +130,22 @@ def _with_config(command: LaunchCommand, folder: Path, problems: list[LaunchProb
         return replace(command, words=(*read, open_, *rest))
     # A positional model stays in front: behind a list of values it would be one more of them.
     first = 2 if rest and rest[0].implied else 0
-    return replace(command, words=(*rest[:first], *read, *rest[first:]))
+    return replace(command, words=(*rest[:first], *read, *rest[first:]), config_keys=keys)
 
 
 def _refused(name: Word, message: str, hint: str, said: str) -> LaunchProblem:
     return LaunchProblem("config-refused", message, hint, name.line, name.column, said=said)
 
 
-def _read(path: Path, name: Word, command: LaunchCommand, reading: _Reading) -> tuple[Word, ...]:
-    """Give the words that a config file stands for."""
+def _read(
+    path: Path, name: Word, command: LaunchCommand, reading: _Reading
+) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
+    """Give the words that a config file stands for, and its keys."""
     from mlacheck.launch.file.flags import config_fields  # only for commands that have one
 
     found = _mapping(path, reading)
     if found is None:
-        return ()
+        return (), ()
     root, lines = found
     via = (f"{CONFIG} {name.text}",)
     words = [
@@ -163,7 +167,10 @@ def _read(path: Path, name: Word, command: LaunchCommand, reading: _Reading) -> 
             )
             for flag in switched_off(root, command.engine)
         ]
-    return tuple(words)
+    keys = (key.field() for key, _ in root.all().values()) if reading.refuses else ()
+    return tuple(words), tuple(
+        Word(key.text, *lines.place(key.place), key.unknown, via=via, file=str(path)) for key in keys
+    )
 
 
 def _mapping(path: Path, reading: _Reading) -> tuple[Tree, Lines] | None:
