@@ -128,8 +128,10 @@ def _with_config(command: LaunchCommand, folder: Path, problems: list[LaunchProb
         hint = "name it before the flags, or as `model:` in the file"
         problems.append(_refused(name, message, hint, "No model specified!"))
         return replace(command, words=(*read, open_, *rest))
-    # A positional model stays in front: behind a list of values it would be one more of them.
-    first = 2 if rest and rest[0].implied else 0
+    # A positional model stays in front: behind a list of values it would be one more of them. Where the file
+    # names another, the line's comes later and counts.
+    named = any(word.text.partition("=")[0].replace("_", "-") in _MODELS for word in read)
+    first = 2 if rest and rest[0].implied and not named else 0
     return replace(command, words=(*rest[:first], *read, *rest[first:]), config_keys=keys)
 
 

@@ -161,9 +161,12 @@ def test_config_files_stand_before_the_words(tmp_path):
     launch.write_text("sglang serve m --config c.yaml --tp-size 4\n")
     [command] = read_path(str(launch)).commands
     assert " ".join(command.argv) == (
-        "--tp-size 8 --trust-remote-code --log-level None --model-path m --tp-size 4"
+        "--model-path m --tp-size 8 --trust-remote-code --log-level None --tp-size 4"
     )
-    assert not command.words[0].editable
+    assert not command.words[2].editable
+    (tmp_path / "c.yaml").write_text("model-path: n\n")
+    [command] = read_path(str(launch)).commands
+    assert command.argv == ("--model-path", "n", "--model-path", "m", "--tp-size", "4")
 
 
 def test_a_config_file_that_is_not_there_is_open(tmp_path):
