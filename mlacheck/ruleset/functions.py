@@ -177,6 +177,7 @@ FUNCTIONS: Final[dict[str, Callable[..., object]]] = {
     "real": real,
     "lower": str.lower,
     "upper": str.upper,
+    "replace": str.replace,
     "startswith": str.startswith,
     "endswith": str.endswith,
 }
