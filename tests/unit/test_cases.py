@@ -241,6 +241,8 @@ def test_a_config_file_that_the_engine_cannot_read_is_an_error(tmp_path, name, t
         ("0.5.23", "no-lora-strict-loading: true\n", "'no_lora_strict_loading' with action 'Boolean"),
         ("0.5.21", "enable-dp-attention: false\n", None),
         ("0.5.23", "tp: 1\nenable_dp_attention: false\nbogus: 1\n", "'enable_dp_attention' with action"),
+        ("0.5.22", "enable-tf32-matmul: true\n", None),  # a plain switch until then
+        ("0.5.23", "enable-tf32-matmul: true\n", "with action 'BooleanOptionalAction'"),
         ("0.5.23", "disable-cuda-graph: true\n", "with action 'DeprecatedStoreTrueAction'"),
         ("0.5.23", "monokernel-backend: amd\n", None),
     ],

@@ -42,6 +42,14 @@ def _flags(engine: str) -> dict[str, str]:
 
 
 @functools.cache
+def _switches(engine: str) -> frozenset[str]:
+    """Name the arguments that are plain switches in some version; no other version has them with a value."""
+    rows = [load_json(engine, "flags", f"{version}.json") for version in recorded_versions(engine)]
+    options = (option for row in rows if isinstance(row, dict) for option in row["options"])
+    return frozenset(one["dest"] for one in options if one["action"] == "store_true")
+
+
+@functools.cache
 def _telling(engine: str) -> frozenset[str]:
     """Name what a launch names in one way or another; without one of these a mapping is others' settings."""
     known = frozenset(entry_points(engine)["maps"])
@@ -156,9 +164,12 @@ def config_fields(node: Mapping, engine: str) -> list[Field]:
         else:
             told = plain_value(value)
             known = _flags(engine)
-            action = known.get(key.text.replace("-", "_"), "" if known else "store_true")
+            name = key.text.replace("-", "_")
+            action = known.get(name, "" if known else "store_true")
             if isinstance(told, bool) and (
-                action == "store_true" or not entry_points(engine)["bare_by_action"]
+                action == "store_true"
+                or not entry_points(engine)["bare_by_action"]
+                or name in _switches(engine)
             ):
                 if told:
                     fields.append(flag)
