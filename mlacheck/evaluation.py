@@ -161,8 +161,11 @@ class Evaluation:
         if setter is not None:
             step, arm = setter
             return self.compiled.program.steps[step].arms[arm].title
+        found = origins.get(source)
+        if found or "." not in source:
+            return found or "default"
         # All facts of one model come from one place.
-        return origins.get(source) or origins.get(f"{source.partition('.')[0]}.", "default")
+        return origins.get(f"{source.partition('.')[0]}.", "default")
 
     def then(self, hit: Hit, outcome: Outcome) -> Outcome:
         """Give the outcome as it was when a rule fired: later rules may have set what it reads."""

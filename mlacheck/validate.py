@@ -81,7 +81,9 @@ class _Check:
     def report(self, id_: object) -> Report:
         findings, undecided, values = self._found()
         resolved = {
-            name: Resolved(known_or_none(one.value), NOT_KNOWN if one.value is UNKNOWN else one.origin)
+            name: one
+            if is_known(one.value)
+            else Resolved(known_or_none(one.value), NOT_KNOWN if one.value is UNKNOWN else one.origin)
             for name, one in values.items()
         }
         findings = [*findings, *self.line.remarks, *self._target_findings()]

@@ -20,6 +20,9 @@ _KINDS: Final[dict[str, type | tuple[type, ...]]] = {
 }
 
 
+_NO_JSON: Final = object()
+
+
 def coalesce(*values: object) -> object:
     """Give the first value that is not None."""
     for value in values:
@@ -47,12 +50,9 @@ def json_kind(value: object) -> str | None:
     return _kind_of_text(value) if isinstance(value, str) else _kind_of(value)
 
 
-@lru_cache(maxsize=1024)
 def _kind_of_text(text: str) -> str | None:
-    try:
-        return _kind_of(json.loads(text))
-    except (ValueError, RecursionError):
-        return None
+    read = _read(text)
+    return None if read is _NO_JSON else _kind_of(read)
 
 
 def _kind_of(read: object) -> str:
@@ -66,10 +66,19 @@ def _kind_of(read: object) -> str:
 
 def from_json(value: object) -> object:
     """Read a JSON text; one that is none has no value, and what was read already stays."""
+    read = _read(value) if isinstance(value, str) else value
+    if read is _NO_JSON:
+        raise Undecided
+    return read
+
+
+@lru_cache(maxsize=1024)
+def _read(text: str) -> object:
+    """Read a text once: many rules ask for parts of the same one, and none changes it."""
     try:
-        return json.loads(value) if isinstance(value, str) else value
+        return json.loads(text)
     except (ValueError, RecursionError):
-        raise Undecided from None
+        return _NO_JSON
 
 
 def without(values: Iterable[object], known: Collection[object]) -> tuple[object, ...]:
