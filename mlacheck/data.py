@@ -11,7 +11,7 @@ import json
 import os
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -39,6 +39,14 @@ def is_checkout() -> bool:
 def load_json(*parts: str) -> object:
     """Read one JSON data file under the rules, once; the result must not be changed."""
     return json.loads(rules_root().joinpath(*parts).read_text(encoding="utf-8"))
+
+
+def find_json(*parts: str) -> Any:
+    """Read one that an engine may have, as `load_json` does; None where it has none."""
+    try:
+        return load_json(*parts)
+    except FileNotFoundError:
+        return None
 
 
 @cache

@@ -10,7 +10,7 @@ import ast
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from mlacheck.facts import UNKNOWN, is_known
+from mlacheck.facts import is_known
 from mlacheck.finding import START_UP_PHASES
 from mlacheck.frozen import frozen, record, replace
 from mlacheck.ruleset.expression import dotted, names_of
@@ -221,8 +221,3 @@ def _made_from(node: ast.expr, scope: Scope) -> str:
         told = "from " + ", ".join(names[:4]) if names else "engine default"
         node.made_from = told  # type: ignore[attr-defined]  # same
     return told
-
-
-def known_or_none(value: object) -> object:
-    """Give a value for a report: what is unknown has none."""
-    return value if is_known(value) else None if value is UNKNOWN else str(value)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from mlacheck.boundary import not_checked
 from mlacheck.builtin import BROKEN, DISAGREEMENT, NO_GPU
 from mlacheck.engines import Grammar
-from mlacheck.evaluation import Evaluation, known_or_none
 from mlacheck.facts import UNKNOWN, Possible, is_known, one_of, the_same
 from mlacheck.finding import (
     NOT_KNOWN,
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mlacheck.engines import ArgumentProblem
-    from mlacheck.evaluation import Outcome
+    from mlacheck.evaluation import Evaluation, Outcome
     from mlacheck.launch.command import LaunchCommand
     from mlacheck.models import Models
     from mlacheck.probes.target import Target
@@ -80,12 +79,7 @@ class _Check:
 
     def report(self, id_: object) -> Report:
         findings, undecided, values = self._found()
-        resolved = {
-            name: one
-            if is_known(one.value)
-            else Resolved(known_or_none(one.value), NOT_KNOWN if one.value is UNKNOWN else one.origin)
-            for name, one in values.items()
-        }
+        resolved = {name: one if is_known(one.value) else _open(one) for name, one in values.items()}
         findings = [*findings, *self.line.remarks, *self._target_findings()]
         if self.target.extrapolated:
             findings = [replace(finding, extrapolated=True) for finding in findings]
@@ -367,6 +361,11 @@ class _World:
 
     def origin(self, name: str, line: Line, outcome: Outcome | None = None) -> str:
         return self.evaluation.origin(name, outcome or self.outcome, line.origins)
+
+
+def _open(one: Resolved) -> Resolved:
+    """Give what a report says of a value that is not known: none, or those that it may be."""
+    return Resolved(None, NOT_KNOWN) if one.value is UNKNOWN else Resolved(str(one.value), one.origin)
 
 
 def _parsed_before(at: int, problem: ArgumentProblem) -> bool:

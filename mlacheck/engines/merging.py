@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-from mlacheck.data import load_json, rules_root
+from mlacheck.data import find_json
 from mlacheck.frozen import frozen
 from mlacheck.probes.version import parse_version
 
@@ -58,7 +58,5 @@ def _keys(option: Option) -> Iterator[str]:
 
 
 def _merging(engine: str) -> _Merging | None:
-    if not rules_root().joinpath(engine, "config.json").is_file():
-        return None
-    data = cast("dict[str, Any]", load_json(engine, "config.json")).get("refuses")
+    data = (find_json(engine, "config.json") or {}).get("refuses")
     return None if data is None else _Merging(**data)

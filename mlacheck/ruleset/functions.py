@@ -18,9 +18,7 @@ _KINDS: Final[dict[str, type | tuple[type, ...]]] = {
     "array": (list, tuple),
     "object": dict,
 }
-
-
-_NO_JSON: Final = object()
+_NO_JSON: Final = object()  # in the place of what a text would hold
 
 
 def coalesce(*values: object) -> object:
@@ -47,11 +45,7 @@ def path(value: object, keys: str) -> object:
 
 def json_kind(value: object) -> str | None:
     """Name what a JSON text holds, or a value that was read from one; None for a text that is no JSON."""
-    return _kind_of_text(value) if isinstance(value, str) else _kind_of(value)
-
-
-def _kind_of_text(text: str) -> str | None:
-    read = _read(text)
+    read = _read(value) if isinstance(value, str) else value
     return None if read is _NO_JSON else _kind_of(read)
 
 

@@ -6,7 +6,7 @@ import re
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
-from mlacheck.data import load_json
+from mlacheck.data import find_json
 from mlacheck.frozen import frozen
 from mlacheck.ruleset.wording import says
 
@@ -48,10 +48,8 @@ def _slug(kind: str, says: str) -> str:
 
 def inventory(engine: str) -> dict[str, Any]:
     """Read the inventory of all recorded versions as it is stored."""
-    try:
-        return cast("dict[str, Any]", load_json(engine, "guards", "inventory.json"))
-    except FileNotFoundError:  # an engine whose guards nobody listed yet
-        return {"versions": [], "files": {}}
+    found = find_json(engine, "guards", "inventory.json")
+    return cast("dict[str, Any]", found or {"versions": [], "files": {}})
 
 
 def guards(engine: str, version: str) -> list[Guard]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from dataclasses import field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from mlacheck.data import load_json, rules_root
+from mlacheck.data import find_json
 from mlacheck.frozen import frozen, replace
 from mlacheck.launch.command import CONFIG, LaunchProblem, LaunchResult, Word
 from mlacheck.launch.file.decode import MOST_BYTES, decode
 from mlacheck.launch.piece import Lines
+from mlacheck.launch.programs import names_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
     from mlacheck.launch.command import LaunchCommand
     from mlacheck.launch.file.node import Mapping as Tree
-
-_MODELS: Final = ("--model", "--model-path")
 
 
 class _UnreadError(Exception):
@@ -55,10 +54,8 @@ class _Reading:
 
 @functools.cache
 def _reading(engine: str) -> _Reading | None:
-    if not rules_root().joinpath(engine, "config.json").is_file():
-        return None
-    data = load_json(engine, "config.json")
-    return _Reading(**data) if isinstance(data, dict) else None
+    data = find_json(engine, "config.json")
+    return None if data is None else _Reading(**data)
 
 
 def with_configs(result: LaunchResult, folder: Path) -> LaunchResult:
@@ -121,16 +118,14 @@ def _with_config(command: LaunchCommand, folder: Path, problems: list[LaunchProb
     except _RefusedError as error:
         problems.append(_refused(name, f"{CONFIG} {name.text}: {error}", "correct the file", error.said))
         return replace(command, words=(open_, *rest))
-    if command.entry in reading.needs_model and not any(
-        word.text.partition("=")[0] in _MODELS for word in (*read, *rest)
-    ):
+    if command.entry in reading.needs_model and not any(names_model(word.text) for word in (*read, *rest)):
         message = f"neither {name.text} nor the line names a model"
         hint = "name it before the flags, or as `model:` in the file"
         problems.append(_refused(name, message, hint, "No model specified!"))
         return replace(command, words=(*read, open_, *rest))
     # A positional model stays in front: behind a list of values it would be one more of them. Where the file
     # names another, the line's comes later and counts.
-    named = any(word.text.partition("=")[0].replace("_", "-") in _MODELS for word in read)
+    named = any(names_model(word.text) for word in read)
     first = 2 if rest and rest[0].implied and not named else 0
     return replace(command, words=(*rest[:first], *read, *rest[first:]), config_keys=keys)
 

@@ -24,10 +24,10 @@ _FEWEST: Final = 2
 _DEEPEST: Final = 5
 
 
-def _options(engine: str) -> list[dict[str, Any]]:
-    versions = recorded_versions(engine)
-    data = load_json(engine, "flags", f"{versions[-1]}.json") if versions else {"options": []}
-    return data["options"] if isinstance(data, dict) else []
+def _options(engine: str, versions: slice = slice(-1, None)) -> list[dict[str, Any]]:
+    """Give the options of some of the recorded versions, of the newest alone if not told."""
+    rows = (load_json(engine, "flags", f"{version}.json") for version in recorded_versions(engine)[versions])
+    return [option for row in rows if isinstance(row, dict) for option in row["options"]]
 
 
 @functools.cache
@@ -44,8 +44,7 @@ def _flags(engine: str) -> dict[str, str]:
 @functools.cache
 def _switches(engine: str) -> frozenset[str]:
     """Name the arguments that are plain switches in some version; no other version has them with a value."""
-    rows = [load_json(engine, "flags", f"{version}.json") for version in recorded_versions(engine)]
-    options = (option for row in rows if isinstance(row, dict) for option in row["options"])
+    options = _options(engine, slice(None))
     return frozenset(one["dest"] for one in options if one["action"] == "store_true")
 
 
