@@ -109,9 +109,11 @@ class _Check:
     def _found(self) -> tuple[list[Finding], list[Undecided], dict[str, Resolved]]:
         """Give what the rules say, with what the parser refuses where the engine comes to it."""
         refused = self.line.refusals
-        worlds = [_World(one, self.line) for one in self.line.evaluations]
-        if not self.line.checkable and not all(one.ends_in_parser() for one in worlds):
-            return self._refused(refused, first=True), [], {}
+        worlds = []
+        for one in self.line.evaluations:
+            worlds.append(_World(one, self.line))
+            if not self.line.checkable and not worlds[-1].ends_in_parser():
+                return self._refused(refused, first=True), [], {}  # whatever other worlds say
         findings, undecided, resolved = self._evaluate(worlds[0]) if len(worlds) == 1 else self._merge(worlds)
         if refused:
             before = self._found_before(refused[0], worlds[0], findings)
