@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mlacheck.frozen import frozen, record, replace
+from mlacheck.frozen import field, frozen, record, replace
 from mlacheck.launch.command import LaunchCommand, Source, Word
 from mlacheck.launch.programs import SERVERS, with_model_flag
 from mlacheck.models import Models

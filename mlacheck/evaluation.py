@@ -7,12 +7,11 @@ ones are remedied: a finding that would vanish with the first fix is not reporte
 from __future__ import annotations
 
 import ast
-from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mlacheck.facts import is_known
 from mlacheck.finding import START_UP_PHASES
-from mlacheck.frozen import frozen, record, replace
+from mlacheck.frozen import field, frozen, record, replace
 from mlacheck.ruleset.expression import dotted, names_of
 from mlacheck.ruleset.interpreter import decide_node
 from mlacheck.ruleset.program import UNSET

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Final
 
-from mlacheck.frozen import frozen, replace
+from mlacheck.frozen import field, frozen, replace
 
 LEVELS: Final = ("info", "warning", "error")
 

@@ -1,17 +1,18 @@
 """Value classes, declared like dataclasses.
 
 The standard decorator compiles up to six functions for each class, half a millisecond; the eighty classes of
-a run would take longer than everything that the run does. Here only `__init__` is generated, for classes that
-are used, and the rest is shared.
+a run would take longer than everything that the run does. Here only `__init__` is compiled, once a class has
+many values, and the rest is shared.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from typing_extensions import dataclass_transform
 else:
 
@@ -22,9 +23,25 @@ else:
 
 T = TypeVar("T")
 _set = object.__setattr__
+# Values of one class after which compiling its `__init__` costs less than doing without.
+_FEW: Final = 30
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
+class _Fresh:
+    """A default that is made anew for each value."""
+
+    __slots__ = ("make",)
+
+    def __init__(self, make: Callable[[], object]) -> None:
+        self.make = make
+
+
+def field(*, default_factory: Callable[[], T]) -> T:
+    """Declare a field whose default is made anew for each value."""
+    return cast("T", _Fresh(default_factory))
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[T]) -> type[T]:
     """Make a class of the annotated fields: slots, `__init__`, equality, hash, repr, no assignment."""
     names = tuple(inspect.get_annotations(cls))
@@ -46,7 +63,7 @@ def frozen(cls: type[T]) -> type[T]:
     return cast("type[T]", made)
 
 
-@dataclass_transform(eq_default=False, field_specifiers=(dataclasses.field,))
+@dataclass_transform(eq_default=False, field_specifiers=(field,))
 def record(cls: type[T]) -> type[T]:
     """Give a class an `__init__` of the annotated fields, which may be assigned later."""
     names = tuple(inspect.get_annotations(cls))
@@ -64,20 +81,39 @@ def _defaults(cls: type, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _give_init(cls: Any, defaults: dict[str, Any], assign: str) -> None:
-    """Give a class an `__init__` that is compiled when it is first called: a run needs few of all classes."""
+    """Give a class an `__init__` that is compiled once it has many values: most have few in a run."""
+    names = cls.__match_args__
+    made = 0
+
+    def plain(self: Any, *args: Any, **fields: Any) -> None:
+        nonlocal made
+        made += 1
+        given = {**dict(zip(names, args)), **fields}  # noqa: B905 - counted below
+        values = {**defaults, **given}
+        fits = len(given) == len(args) + len(fields) and values.keys() == set(names)
+        if made > _FEW or not fits:  # what does not fit, the compiled one refuses in Python's own words
+            cls.__init__ = _compiled(cls, defaults, assign)
+            cls.__init__(self, *args, **fields)
+            return
+        for name, value in values.items():
+            _set(self, name, value.make() if type(value) is _Fresh else value)
+        if hasattr(cls, "__post_init__"):
+            self.__post_init__()
+
+    cls.__init__ = plain
+
+
+def _compiled(cls: Any, defaults: dict[str, Any], assign: str) -> Callable[..., None]:
     scope: dict[str, Any] = {"_set": _set, "_missing": _MISSING}
     parameters, body = [], []
     for name in cls.__match_args__:
         given = name
         if name in defaults:
             default = defaults[name]
-            if isinstance(default, dataclasses.Field):
-                if default.default_factory is not dataclasses.MISSING:
-                    scope[f"_make_{name}"] = default.default_factory
-                    default = _MISSING
-                    given = f"_make_{name}() if {name} is _missing else {name}"
-                else:
-                    default = default.default
+            if isinstance(default, _Fresh):
+                scope[f"_make_{name}"] = default.make
+                default = _MISSING
+                given = f"_make_{name}() if {name} is _missing else {name}"
             scope[f"_default_{name}"] = default
             parameters.append(f"{name}=_default_{name}")
         else:
@@ -85,14 +121,10 @@ def _give_init(cls: Any, defaults: dict[str, Any], assign: str) -> None:
         body.append(" " + assign.format(name, given))
     if hasattr(cls, "__post_init__"):
         body.append(" self.__post_init__()")
-
-    def first(self: Any, *args: Any, **fields: Any) -> None:
-        source = f"def __init__(self, {', '.join(parameters)}):\n" + ("\n".join(body) or " pass")
-        exec(source, scope)  # noqa: S102 - field names of our own classes only
-        cls.__init__ = scope["__init__"]
-        cls.__init__(self, *args, **fields)
-
-    cls.__init__ = first
+    source = f"def __init__(self, {', '.join(parameters)}):\n" + ("\n".join(body) or " pass")
+    exec(source, scope)  # noqa: S102 - field names of our own classes only
+    init: Callable[..., None] = scope["__init__"]
+    return init
 
 
 def replace(item: T, **changes: Any) -> T:

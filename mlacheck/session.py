@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mlacheck.builtin import CONFIG_NOT_READ, CONFIG_REFUSED
 from mlacheck.finding import Location, Problem, Remedy, judged
-from mlacheck.frozen import record, replace
+from mlacheck.frozen import field, record, replace
 from mlacheck.line import Line, Options, fitted
 from mlacheck.models import Models
 from mlacheck.probes.engine import recorded_versions

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from mlacheck.frozen import frozen
+from mlacheck.frozen import field, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +10,7 @@ from packaging.version import InvalidVersion, Version
 
 from mlacheck.data import load_yaml
 from mlacheck.facts import is_known
-from mlacheck.frozen import frozen
+from mlacheck.frozen import field, frozen
 from mlacheck.ruleset.expression import Scope, names_of
 from mlacheck.ruleset.interpreter import evaluate, truth
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
-from mlacheck.frozen import frozen
+from mlacheck.frozen import field, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

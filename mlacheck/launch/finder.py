@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
-from mlacheck.frozen import record
+from mlacheck.frozen import field, record
 from mlacheck.launch.container import Container, container_options, gpu_count
 from mlacheck.launch.programs import (
     CONTAINERS,

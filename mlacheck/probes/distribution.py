@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from mlacheck.data import load_yaml
-from mlacheck.frozen import frozen
+from mlacheck.frozen import field, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

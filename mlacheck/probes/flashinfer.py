@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from mlacheck.data import load_json
-from mlacheck.frozen import frozen
+from mlacheck.frozen import field, frozen
 from mlacheck.probes.signature import Signature, SourceTree, load_watched
 from mlacheck.probes.version import nearest
 

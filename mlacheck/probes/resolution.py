@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from packaging.version import Version
 
 from mlacheck.facts import UNKNOWN, is_known
-from mlacheck.frozen import record, replace
+from mlacheck.frozen import field, record, replace
 from mlacheck.probes.distribution import DISTRIBUTIONS
 from mlacheck.probes.engine import ENGINES, pins, read_image, recorded_versions
 from mlacheck.probes.flashinfer import FlashInferFacts, signature_table

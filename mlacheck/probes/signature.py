@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 import functools
-from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mlacheck.data import load_yaml
-from mlacheck.frozen import frozen, record
+from mlacheck.frozen import field, frozen, record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

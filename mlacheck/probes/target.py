@@ -7,13 +7,12 @@ FlashInfer and GPU of this machine count only when the engine is taken from this
 from __future__ import annotations
 
 import functools
-from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
 from mlacheck.facts import UNKNOWN, is_known
-from mlacheck.frozen import frozen
+from mlacheck.frozen import field, frozen
 from mlacheck.probes.hardware import Gpu
 
 if TYPE_CHECKING:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import ast
 import itertools
-from dataclasses import field
 from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from mlacheck.facts import Undecided
-from mlacheck.frozen import frozen, record
+from mlacheck.frozen import field, frozen, record
 from mlacheck.ruleset.memory import Memory
 
 if TYPE_CHECKING:
@@ -79,7 +78,6 @@ class Scope:
     absent: frozenset[str] = frozenset()
     # Derived facts that no rule can change, in the order in which they can be computed.
     settled: tuple[str, ...] = ()
-    opened: Memory[str] = field(init=False)  # what derived facts are where some of what they read is open
     _trees: dict[str, ast.expr] = field(default_factory=dict)
     _references: dict[str, frozenset[str]] = field(default_factory=dict)
     # By expression, the facts and tables that it reads itself; a generated module brings those of its rules.
@@ -88,7 +86,8 @@ class Scope:
     _sources: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.opened = Memory(lambda name: self.references(self.derives[name]))
+        # What derived facts are where some of what they read is open.
+        self.opened: Memory[str] = Memory(lambda name: self.references(self.derives[name]))
 
     def tree(self, text: str) -> ast.expr:
         """Parse an expression once."""

@@ -6,7 +6,6 @@ import ast
 import itertools
 import operator
 from collections.abc import Callable
-from dataclasses import field
 from functools import cache, partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from packaging.version import Version
 
 from mlacheck.facts import UNKNOWN, Possible, Unknown, is_known, one_of
-from mlacheck.frozen import record
+from mlacheck.frozen import field, record
 from mlacheck.ruleset.expression import (
     ARITHMETIC,
     COMPARISONS,

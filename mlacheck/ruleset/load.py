@@ -6,13 +6,12 @@ import contextlib
 import importlib
 import sys
 import types
-from dataclasses import field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from mlacheck.data import COMPILED, is_checkout, load_json, rules_root, write_compiled
 from mlacheck.facts import UNKNOWN
-from mlacheck.frozen import frozen, replace
+from mlacheck.frozen import field, frozen, replace
 from mlacheck.probes.engine import recorded_versions
 from mlacheck.ruleset.expression import UNDECIDABLE, Declaration, Scope
 from mlacheck.ruleset.interpreter import decide

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 from mlacheck.facts import UNKNOWN, Possible, is_known, one_of
-from mlacheck.frozen import frozen, record
+from mlacheck.frozen import field, frozen, record
 from mlacheck.ruleset.expression import UNDECIDABLE
 from mlacheck.ruleset.interpreter import Moment, evaluate
 from mlacheck.ruleset.program import PLACEHOLDER

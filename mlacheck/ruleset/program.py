@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
-from mlacheck.frozen import frozen
+from mlacheck.frozen import field, frozen
 from mlacheck.ruleset.expression import Declaration, Scope
 
 if TYPE_CHECKING:

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import field
 
 import pytest
 
-from mlacheck.frozen import as_dict, frozen, record, replace
+from mlacheck.frozen import as_dict, field, frozen, record, replace
 
 
 @frozen
@@ -15,7 +14,7 @@ class Point:
     x: int
     y: int = 2
     names: dict[str, str] = field(default_factory=dict)
-    kind: str = field(default="plain")
+    kind: str = "plain"
 
     @property
     def total(self) -> int:
@@ -98,3 +97,14 @@ def test_a_record_can_be_changed_and_copied():
     assert counter != Counter(4, step=2)  # it is itself, not its values
     with pytest.raises(TypeError):
         Counter()
+
+
+def test_many_values_are_made_as_the_first_ones_are():
+    values = [Point(number, kind="other") for number in range(100)]
+    assert values[50] == Point(50, 2, {}, "other")
+    assert values[50].names is not values[99].names
+    for wrong in ({}, {"x": 1, "z": 3}):
+        with pytest.raises(TypeError, match="__init__"):
+            Point(**wrong)
+    with pytest.raises(TypeError, match="multiple values"):
+        Point(1, x=1)

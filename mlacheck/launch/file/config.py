@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mlacheck.data import find_json
-from mlacheck.frozen import frozen, replace
+from mlacheck.frozen import field, frozen, replace
 from mlacheck.launch.command import CONFIG, LaunchProblem, LaunchResult, Word
 from mlacheck.launch.file.decode import MOST_BYTES, decode
 from mlacheck.launch.piece import Lines
