@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlacheck.facts import UNKNOWN
 from mlacheck.frozen import replace
-from mlacheck.probes.config import first_value
+from mlacheck.probes.config import first_value, text_config
 from mlacheck.probes.model import ModelConfig, ModelProblem, find_model
 from mlacheck.probes.weights import least_weights
 
@@ -63,8 +63,9 @@ class Models:
         if prefix == "target.":
             facts |= _weight_facts(program, model)
         if model is not None:
+            config = {**model.config, "text": text_config(model.config)}  # as paths of facts name it
             for name, declared in self._declarations(program)[prefix]:
-                facts[name] = first_value(model.config, declared.config, declared.type)
+                facts[name] = first_value(config, declared.config, declared.type)
                 if facts[name] is None and "architectures.0" in declared.config:
                     facts[name] = UNKNOWN  # the engine takes one from the model's type
         return facts

@@ -123,8 +123,10 @@ def compare(tally: Tally, row: dict[str, Any], report: Report) -> None:
         return
     if row["verdict"] == "error":
         if stop is None:
-            kind = "undecided" if report.verdict == "unknown" else "false OK"
+            # A guard that waits for a fact of the host is shown beside whatever fails after start-up.
             needs = sorted({need for one in report.undecided if one.level == "error" for need in one.needs})
+            waits = any(one.level == "error" and one.phase in START_UP_PHASES for one in report.undecided)
+            kind = "undecided" if waits or report.verdict == "unknown" else "false OK"
             tally.add(kind, row, f"{_told(row)}  needs {needs}" if kind == "undecided" else _told(row))
         elif not same_reason(row, stop, tally.version):
             tally.add("wrong reason", row, f"{_told(row)} <> {stop.id} {stop.message[:100]}")

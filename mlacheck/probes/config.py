@@ -154,7 +154,8 @@ def text_config(config: Mapping[str, object]) -> Mapping[str, object]:
     for keys in _TEXT_KEYS:
         part = config_value(config, ".".join(keys))
         if isinstance(part, dict):
-            return part
+            # Overrides can add a part of a few values to a config that has none.
+            return part if "num_attention_heads" in part else {**config, **part}
     return config
 
 

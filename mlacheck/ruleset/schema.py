@@ -27,7 +27,9 @@ class FactDeclaration(Strict):
         default=[], description="all values it may have; a comparison with another is an error"
     )
     config: list[str] = Field(
-        default=[], description="paths into the model's config.json; the first one present is taken"
+        default=[],
+        description="paths into the model's config.json, the first one present is taken; `text.` is "
+        "the language model's part of it, the whole where it has no parts",
     )
     default: Scalar = Field(
         default=None, description="value when nobody supplies one (environment variables)"
