@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, TextIO, TypeAlias
 
 from mlacheck.builtin import INPUT
 from mlacheck.finding import NOT_KNOWN
-from mlacheck.launch.quoting import quote
+from mlacheck.launch.quoting import quote, shown_plainly
 from mlacheck.report.layout import figure, wants_colour, width_of, wrap, wrap_command
 from mlacheck.report.place import place, relative, shown, wanted
 from mlacheck.report.summary import counted, summary
@@ -64,7 +64,7 @@ def write_text(reports: Sequence[Report], stream: TextIO, style: Style) -> None:
 
 def _plain_writer(stream: TextIO) -> Callable[[Line], None]:
     def write(line: Line) -> None:
-        stream.write("".join(text for text, _ in line) + "\n")
+        stream.write(shown_plainly("".join(text for text, _ in line)) + "\n")
 
     return write
 
@@ -76,7 +76,8 @@ def _styled_writer(stream: TextIO) -> Callable[[Line], None]:
     console = Console(file=stream, force_terminal=True)
 
     def write(line: Line) -> None:
-        console.print(Text.assemble(*line), soft_wrap=True, highlight=False)
+        shown = [(shown_plainly(text), style) for text, style in line]
+        console.print(Text.assemble(*shown), soft_wrap=True, highlight=False)
 
     return write
 

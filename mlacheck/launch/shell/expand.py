@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import TYPE_CHECKING, Final, Protocol
 
 from mlacheck.launch.piece import Field, Piece, joined, split
@@ -23,8 +24,12 @@ _LEAVES: Final = frozenset(
     {"word", "number", "variable_name", "extglob_pattern", "regex", "special_variable_name"}
 )
 _ANSI: Final = {
-    "n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "e": "\x1b",
+    "n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "?": "?", "a": "\a", "b": "\b",
+    "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v",
 }  # fmt: skip
+_ESCAPE: Final = re.compile(
+    r"\\(?:(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U(0{0,2}[0-9A-Fa-f]{1,6}))|([0-7]{1,3})|(.))", re.DOTALL
+)
 _LONGEST_NAME: Final = 60
 
 
@@ -209,7 +214,7 @@ class Expander:
 
     def _ansi(self, word: Word, start: int, end: int) -> None:
         text = self.text[start + 2 : end - 1]
-        out = re.sub(r"\\(.)", lambda match: _ANSI.get(match[1], match[0]), text, flags=re.DOTALL)
+        out = _ESCAPE.sub(_unescaped, text)
         word.begun = True
         word.whole = False
         word.pieces.append(Piece(out, self.pieces.offset(start)))
@@ -265,3 +270,12 @@ class Expander:
             if part:
                 word.begun = True
                 word.pieces.extend(part)
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    """Give the character that an escape within $'...' stands for."""
+    *codes, octal, letter = found.groups()
+    if letter is not None:
+        return _ANSI.get(letter, found[0])
+    code = int(octal, 8) if octal else int(next(filter(None, codes)), 16)
+    return chr(code) if 0 < code <= sys.maxunicode else found[0]

@@ -228,3 +228,20 @@ def test_a_corrected_command_in_a_long_string_of_a_file_is_shown_by_what_writes_
     assert "--some-flag value --some-flag" in written(made(findings=(finding(remedies=remedies),)))
     broken = (Remedy("edit", "drop --page-size", string.replace("'", "")),)
     assert "--some-flag" in written(made(file="a.sh", findings=(finding(remedies=broken),)))
+
+
+def test_a_terminal_is_handed_no_control_characters_of_a_line():
+    args = [
+        "--model-path",
+        "a\x1b[31mb",
+        "--tp-size",
+        "2",
+        "--served-model-name",
+        "\x9b31m\x07",
+        "--tq",
+        "\x1b[2J",
+    ]
+    case = {"args": args, "gpu": "b200", "engine_version": "0.5.18", "flashinfer": "pin"}
+    text = written(Cases(remedies=True).report(case), verbose=True)
+    assert "--tq" in text
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", text)
