@@ -12,7 +12,7 @@ _UNSEEN: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def quote(text: str) -> str:
-    """Quote `text` only where a shell needs it; control characters are written out, as in $'\\u001b'."""
+    r"""Quote `text` only where a shell needs it; control characters are written out, as in $'\u001b'."""
     if _SAFE.fullmatch(text):
         return text
     if _UNSEEN.search(text) is None:
