@@ -95,6 +95,11 @@ def entries(value: Mapping[str, Mapping[str, object]] | None, part: str, key: st
     return tuple(item.get(key) for name, item in (value or {}).items() if part in name)
 
 
+def parts(values: Iterable[object], keys: str) -> tuple[object, ...]:
+    """List what stands under dotted keys in each item of a list."""
+    return tuple(path(value, keys) for value in values)
+
+
 def item(values: Sequence[object], number: int) -> object:
     """Give one item of a list; None where the list ends before it."""
     return values[number] if number < len(values) else None
@@ -173,6 +178,7 @@ FUNCTIONS: Final[dict[str, Callable[..., object]]] = {
     "int": int,
     "mentioned": mentioned,
     "entries": entries,
+    "parts": parts,
     "item": item,
     "numbers": numbers,
     "distinct": distinct,
