@@ -23,6 +23,7 @@ import yaml
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from mlacheck.probes.catalogue import load_catalogue
+from mlacheck.probes.config import text_config
 from mlacheck.ruleset.guards import guards
 
 if TYPE_CHECKING:
@@ -73,6 +74,11 @@ class Models:
             return dict(self.catalogue[name]["config"])
         return dict(json.loads((MODELS / name / "config.json").read_text(encoding="utf-8")))
 
+    def flat(self, name: str) -> dict[str, Any]:
+        """Give a model's config with what it says of the language model at the top."""
+        config = self.config(name)
+        return {**config, **text_config(config)}
+
     def of(self, architectures: Sequence[str]) -> list[str]:
         """List the targets of these architectures."""
         return [
@@ -81,8 +87,7 @@ class Models:
 
     def kind(self, name: str) -> str:
         """Tell dense MLA, DSA, hybrid and GQA models apart."""
-        config = self.config(name)
-        config = {**config, **config.get("text_config", {})}
+        config = self.flat(name)
         if config.get("index_topk"):
             return "dsa"
         if any(key in config for key in ("linear_attn_config", "full_attention_interval", "layer_types")):
@@ -91,13 +96,12 @@ class Models:
 
     def traits(self, name: str) -> set[str]:
         """Tell what a model is, its kind and more: what lines and shares are drawn by."""
-        config = self.config(name)
-        text = {**config, **config.get("text_config", {})}
+        config = self.flat(name)
         more = {
             "vision": "vision_config" in config,
-            "experts": any(text.get(key) for key in _EXPERTS),
-            "states": any(key in text for key in _STATES),
-            "quantized": "quantization_config" in text or "hf_quant_config" in self.catalogue.get(name, ()),
+            "experts": any(config.get(key) for key in _EXPERTS),
+            "states": any(key in config for key in _STATES),
+            "quantized": "quantization_config" in config or "hf_quant_config" in self.catalogue.get(name, ()),
             "drafted": bool(self.drafts_of.get(name)),
         }
         traits = {trait for trait, has in more.items() if has}
