@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from typing import Any
 
 from mlacheck.data import load_yaml
 from mlacheck.frozen import frozen
@@ -64,7 +65,8 @@ def find_gpu(text: str) -> Gpu | GpuProblem:
         return load_gpus()[key]
     capability = _CAPABILITY.fullmatch(text.strip())
     if capability is not None:
-        return by_capability(int("".join(digit for digit in capability.groups() if digit)))
+        sm = int("".join(digit for digit in capability.groups() if digit))
+        return by_capability(sm) if sm in _file()["capabilities"] else GpuProblem(text, ())
     import difflib  # only a mistyped name needs it
 
     close = difflib.get_close_matches(plain, list(_index()), n=3, cutoff=0.6)
@@ -88,11 +90,16 @@ def as_seen(name: str, sm: int, memory_gib: float | None, vendor: str) -> Gpu:
     return Gpu(known.key, name, sm, memory, known.mnnvl, vendor)
 
 
-def _entries() -> dict[str, dict[str, object]]:
+@functools.cache
+def _file() -> dict[str, Any]:
     data = load_yaml("gpus.yaml")
     if not isinstance(data, dict):  # the file is ours: a broken one is a packaging fault
         raise TypeError("rules/gpus.yaml holds no mapping")
-    entries: dict[str, dict[str, object]] = data["gpus"]
+    return data
+
+
+def _entries() -> dict[str, dict[str, object]]:
+    entries: dict[str, dict[str, object]] = _file()["gpus"]
     return entries
 
 

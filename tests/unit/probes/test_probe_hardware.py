@@ -88,3 +88,10 @@ def test_seen_gpu_that_is_not_in_the_catalogue():
     assert as_seen("NVIDIA R900", 110, 300.0, "nvidia") == Gpu(
         None, "NVIDIA R900", 110, 300.0, mnnvl=False, vendor="nvidia"
     )
+
+
+@pytest.mark.parametrize("text", ["sm999", "sm91", "SM_130", "sm000"])
+def test_a_capability_that_cuda_does_not_know_is_no_gpu(text):
+    problem = find_gpu(text)
+    assert isinstance(problem, GpuProblem)
+    assert "smXY" in problem.hint
