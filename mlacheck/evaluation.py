@@ -19,6 +19,7 @@ from mlacheck.ruleset.program import UNSET
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from mlacheck.ruleset.awake import Awake
     from mlacheck.ruleset.expression import Scope
     from mlacheck.ruleset.load import Compiled
     from mlacheck.ruleset.machine import Hit, Run
@@ -46,6 +47,7 @@ class Evaluation:
 
     compiled: Compiled
     facts: dict[str, object]  # settled
+    awake: Awake  # over them
     defaults: Mapping[str, object]
     places: Mapping[str, int] = field(default_factory=dict)  # by argument, the word that gives it
     _outcomes: dict[tuple[tuple[str, object], ...], Outcome] = field(default_factory=dict)
@@ -60,11 +62,12 @@ class Evaluation:
         key = tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in key)
         found = self._outcomes.get(key)
         if found is None:
-            facts = self.facts.copy()
+            facts, awake = self.facts.copy(), self.awake.copy()
             for name, value in (edits or {}).items():
                 facts[name] = self.defaults.get(name) if value == UNSET else value
+                awake.tell(name, facts[name])
             self.compiled.settle_again(facts, edits or ())
-            found = self._outcomes[key] = Outcome(facts, self.compiled.apply(facts, told=not edits))
+            found = self._outcomes[key] = Outcome(facts, self.compiled.apply(facts, awake, told=not edits))
         return found
 
     def is_start_up(self, hit: Hit) -> bool:
@@ -168,7 +171,7 @@ class Evaluation:
 
     def then(self, hit: Hit, outcome: Outcome) -> Outcome:
         """Give the outcome as it was when a rule fired: later rules may have set what it reads."""
-        return Outcome(hit.facts, replace(outcome.run, setters=hit.setters))
+        return Outcome({**self.facts, **hit.facts}, replace(outcome.run, setters=hit.setters))
 
     def chosen(self, hit: Hit, outcome: Outcome) -> Iterator[str]:
         """Name the facts that a hit reads, and those whose value derived ones have."""

@@ -88,7 +88,9 @@ class Line:
         # Where what is said beside the line contradicts it.
         self.remarks: list[Finding] = []
         self.facts = around.facts.copy()
-        self.facts.update(self.arguments.values)
+        for name in self.arguments.given:
+            if name in self.arguments.values:
+                self.facts[name] = self.arguments.values[name]
         if "given.model_word" in self.facts:
             self.facts["given.model_word"] = self._model_word()
         self._add_environment()
@@ -117,15 +119,17 @@ class Line:
         """Give the run of the rules, once for each value that an unknown GPU may have."""
         compiled, defaults = self.around.compiled, self.around.grammar.defaults
         places = {name: given.index for name, given in self.arguments.given.items()}
-        facts = self.facts.copy()
+        facts = self.facts
         compiled.settle(facts)
         worlds = compiled.program.worlds
         if not worlds or is_known(facts.get(world_fact(worlds))):
-            return (Evaluation(compiled, facts, defaults, places),)
+            return (Evaluation(compiled, facts, compiled.sleepers.awake(facts), defaults, places),)
         every = [{**facts, **world} for world in worlds]
         for one in every:
             compiled.settle_again(one, worlds[0])
-        return tuple(Evaluation(compiled, one, defaults, places) for one in every)
+        return tuple(
+            Evaluation(compiled, one, compiled.sleepers.awake(one), defaults, places) for one in every
+        )
 
     def left_out(self, names: Iterable[str]) -> tuple[str, ...]:
         """Give those of the facts that are flags at their default where open words may still give them."""

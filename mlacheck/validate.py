@@ -61,6 +61,7 @@ class Checker:
                 self.facts[name] = UNKNOWN
         told = target.facts().items()
         self.facts.update((name, the_same(value)) for name, value in told if name in self.facts)
+        self.facts.update(self.grammar.defaults)
 
     def check(self, command: LaunchCommand, options: Options | None = None, *, id_: object = None) -> Report:
         """Check one launch command."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlacheck.frozen import as_dict, replace
 from mlacheck.ruleset.settle import settles_after
+from mlacheck.ruleset.waking import Waking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,15 +49,24 @@ def module_text(program: Program, digest: str) -> str:
     settle = [line for name in scope.settled for line in _settle(name, f"{scope.identifiers[name]}(f)")]
     lines.extend(f"    {line}" for line in settle)
     lines.append("    return\n")
+    waking = Waking(program, scope)
+    lines.append(f"SLEEPERS = {len(waking)}")
+    lines.append(f"WAKES = {_table(waking.wakes())}")
     lines.append("def run(f, h):")
-    body: list[str] = []
+    body = ["a = h.awake.flags"]
     settling = settles_after(program, scope)
+    group: int | None = None
     for index, step in enumerate(program.steps):
-        body += _step(index, step, scope)
+        number = waking.numbers[index]
+        if number is not None and number != group:
+            body.append(f"if a[{number}]:")
+        group = number
+        body += _indented(_step(index, step, scope), by=0 if number is None else 1)
         for name in settling.get(index, ()):
+            group = None
             body += _settle(name, scope.source(program.derives[name]))
             scope = replace(program, settled=(*scope.settled, name)).scope()
-    lines.extend(f"    {line}" for line in body)
+    lines += _indented(body)
     lines.append("    return\n")
     return "\n".join(lines)
 
@@ -75,6 +85,10 @@ def _conditions(program: Program, scope: Scope) -> list[str]:
     lines = [f"def c{index}(f):\n    return {scope.source(text)}\n" for index, text in enumerate(texts)]
     table = ", ".join(f"{text!r}: c{index}" for index, text in enumerate(texts))
     return [*lines, f"CONDITIONS = {{{table}}}\n"]
+
+
+def _indented(lines: list[str], by: int = 1) -> list[str]:
+    return ["    " * by + line for line in lines]
 
 
 def _settle(name: str, source: str) -> list[str]:

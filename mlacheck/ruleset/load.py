@@ -13,6 +13,7 @@ from mlacheck.data import COMPILED, is_checkout, load_json, rules_root, write_co
 from mlacheck.facts import UNKNOWN
 from mlacheck.frozen import field, frozen, replace
 from mlacheck.probes.engine import recorded_versions
+from mlacheck.ruleset.awake import Sleepers
 from mlacheck.ruleset.expression import UNDECIDABLE, Declaration, Scope
 from mlacheck.ruleset.interpreter import decide
 from mlacheck.ruleset.machine import Run
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from mlacheck.ruleset.awake import Awake
     from mlacheck.ruleset.expression import Condition
     from mlacheck.ruleset.files import RuleSet
     from mlacheck.ruleset.machine import Runner
 
 # Raise it when the generated form changes.
-FORMAT: Final = 19
+FORMAT: Final = 20
 
 
 @frozen
@@ -43,11 +45,13 @@ class Compiled:
     memory: Memory[int]
     # By their text, conditions beside the rules' own; a module brings those of its remedies.
     conditions: dict[str, Condition]
+    sleepers: Sleepers
     _readers: dict[str, frozenset[str]] = field(default_factory=dict)
+    _settled: list[tuple[str, Condition]] = field(default_factory=list)
 
-    def apply(self, facts: dict[str, object], *, told: bool = True) -> Run:
+    def apply(self, facts: dict[str, object], awake: Awake, *, told: bool = True) -> Run:
         """Run the rules over settled facts, which they change; untold hits do not say what they saw."""
-        run = Run(self.program, self.scope, self.memory, told)
+        run = Run(self.program, self.scope, self.memory, awake, told)
         self.run(facts, run)
         return run
 
@@ -65,12 +69,19 @@ class Compiled:
         """Compute anew what no rule can change, where some of what it reads was changed."""
         stale = {name for fact in changed for name in self._reading(fact)}
         if stale:
-            for name in self.scope.settled:
+            for name, derive in self._settling():
                 if name in stale:
                     try:
-                        facts[name] = self.scope.derive(name, facts)
+                        facts[name] = derive(facts)
                     except UNDECIDABLE:
                         facts[name] = UNKNOWN
+
+    def _settling(self) -> list[tuple[str, Condition]]:
+        """Give the settled facts in their order, with the functions generated for them."""
+        if not self._settled:
+            names, made = self.scope.identifiers, self.scope.namespace
+            self._settled.extend((name, made[names[name]]) for name in self.scope.settled)
+        return self._settled
 
     def _reading(self, fact: str) -> frozenset[str]:
         """Name the settled facts that read a fact."""
@@ -133,7 +144,8 @@ def from_module(module: types.ModuleType) -> Compiled:
         return frozenset(step.targets).union(*map(scope.references, (*step.conditions, *step.values)))
 
     run, settle = cast("Runner", names["run"]), names["settle"]
-    return Compiled(program, scope, run, settle, Memory(reads), names["CONDITIONS"])
+    sleepers = Sleepers(names["WAKES"], names["SLEEPERS"], program.defaults)
+    return Compiled(program, scope, run, settle, Memory(reads), names["CONDITIONS"], sleepers)
 
 
 def module_name(engine: str, version: str) -> str:

@@ -13,6 +13,7 @@ from mlacheck.ruleset.program import PLACEHOLDER
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mlacheck.ruleset.awake import Awake
     from mlacheck.ruleset.expression import Scope
     from mlacheck.ruleset.memory import Memory
     from mlacheck.ruleset.program import Program, Step
@@ -32,7 +33,7 @@ class Hit:
     step: int
     message: str
     values: tuple[tuple[str, object], ...]
-    # What was known and which rules had set it when this one fired.
+    # What rules had set when this one fired, and which.
     facts: dict[str, object] = field(default_factory=dict)
     setters: dict[str, tuple[int, int]] = field(default_factory=dict)
 
@@ -44,6 +45,7 @@ class Run:
     program: Program
     scope: Scope
     memory: Memory[int]
+    awake: Awake  # told of every fact that a rule sets
     # Whether hits say what they saw; who only asks which rules fire need not know.
     told: bool = True
     setters: dict[str, tuple[int, int]] = field(default_factory=dict)  # fact -> (step, arm) that set it last
@@ -55,8 +57,10 @@ class Run:
         """Record that a rule fired."""
         if self.told:
             step = self.program.steps[index]
-            then = (f.copy(), self.setters.copy())
-            self.hits.append(Hit(index, self._message(step, f), self._values(step, f), *then))
+            then = {name: f[name] for name in self.setters}
+            self.hits.append(
+                Hit(index, self._message(step, f), self._values(step, f), then, self.setters.copy())
+            )
         else:
             self.hits.append(Hit(index, "", ()))
 
@@ -83,6 +87,7 @@ class Run:
             if type(old) is type(value) and is_known(value) and old == value:
                 continue
             f[name] = value
+            self.awake.tell(name, value)
             self.setters[name] = setter
             self._moment = None
             changed = True
@@ -100,6 +105,8 @@ class Run:
                 self.find(index, f)
             return
         f.update(choice.values)
+        for name, value in choice.values.items():
+            self.awake.tell(name, value)
         self._moment = None
         self.setters.update(dict.fromkeys(choice.values, (index, choice.arm)))
 

@@ -28,10 +28,10 @@ class Memory(Generic[K]):
 
     def recall(self, one: K, facts: Mapping[str, object], work: Callable[[], T]) -> T:
         """Give what one comes to; `work` finds it out."""
-        reader = self._readers.get(one)
-        if reader is None:
-            reader = self._readers[one] = _reader(sorted(self.reads(one)))
-        values = reader(facts)
+        read = self._readers.get(one)
+        if read is None:
+            read = self._readers[one] = reader(sorted(self.reads(one)))
+        values = read(facts)
         # By identity, as open values cannot be compared; the entry keeps the objects, so ids stay theirs.
         key = (one, *map(id, values))
         found = self._known.get(key)
@@ -42,7 +42,8 @@ class Memory(Generic[K]):
         return found[1]  # type: ignore[return-value]  # one kind of work for one thing
 
 
-def _reader(names: list[str]) -> Callable[[Mapping[str, object]], tuple[object, ...]]:
+def reader(names: list[str]) -> Callable[[Mapping[str, object]], tuple[object, ...]]:
+    """Make a function that gives some facts' values."""
     if len(names) > 1:
         return itemgetter(*names)
     return lambda facts: tuple([facts[name] for name in names])

@@ -55,7 +55,7 @@ class Rules:
             **{name.replace("__", "."): value for name, value in facts.items()},
         }
         compiled.settle(values)
-        return values, compiled.apply(values)
+        return values, compiled.apply(values, compiled.sleepers.awake(values))
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ def test_a_loaded_program_runs():
     compiled = load.load_program("sglang", VERSIONS[-1])
     facts = dict(compiled.program.defaults)
     compiled.settle(facts)
-    run = compiled.apply(facts)
+    run = compiled.apply(facts, compiled.sleepers.awake(facts))
     assert run.hits or run.undecided
 
 
