@@ -58,6 +58,19 @@ def guards_of(unit: Unit) -> list[Guard]:
     return [Guard(unit.file, unit.symbol, *rest) for rest in _Walk(unit.node).found()]
 
 
+def handed(unit: Unit, call: ast.Call, called: Unit) -> dict[str, set[str]]:
+    """Give the parameters of a called function with the names that a call in a function fills them from."""
+    walk = _Walk(unit.node)
+    parameters = [one.arg for one in (*called.node.args.posonlyargs, *called.node.args.args)]
+    if called.owner and parameters[:1] in (["self"], ["cls"]):
+        del parameters[0]
+    filled = {
+        **dict(zip(parameters, call.args, strict=False)),
+        **{keyword.arg: keyword.value for keyword in call.keywords if keyword.arg},
+    }
+    return {name: walk.names([value]) for name, value in filled.items()}
+
+
 def bounds_of(module: Module) -> list[Guard]:
     """List the bounds that fields of config classes declare, which pydantic compares values with."""
     found = []
@@ -180,12 +193,13 @@ class _Walk:
         needs = sorted({name for one in tests for name in _needed(one)})
         condition = " and ".join(one if isinstance(one, str) else f"({ast.unparse(one)})" for one in path)
         condition = re.sub(r"\b(self|server_args|cfg|args|view)\.", "", condition)
-        names = sorted(self._names(tests))
+        names = sorted(self.names(tests))
         words = re.sub(r"\s+", " ", self._template(said)).strip()
         tested = "" if asserts is None else ast.unparse(asserts)
         return kind, words[:SAID], tuple(names), tuple(needs), _digest(condition), line, condition, tested
 
-    def _names(self, expressions: Iterable[ast.expr]) -> set[str]:
+    def names(self, expressions: Iterable[ast.expr]) -> set[str]:
+        """Give the names in some expressions, and in what the function assigned to them."""
         names: set[str] = set()
         waiting = [(one, 0) for one in expressions]
         while waiting:

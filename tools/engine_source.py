@@ -136,8 +136,8 @@ class Source:
             for other, original in self.named(module, base):
                 yield from self.method(other, original, name, depth + 1)
 
-    def calls(self, unit: Unit) -> Iterator[Unit]:
-        """Find the functions that a function calls, as far as names tell."""
+    def calls(self, unit: Unit) -> Iterator[tuple[ast.Call, Unit]]:
+        """Find the functions that a function calls, as far as names tell, with each call."""
         module = self.module(unit.file)
         if module is None:
             return
@@ -148,13 +148,18 @@ class Source:
             if isinstance(function, ast.Name):
                 nested = module.units.get(f"{unit.symbol}.{function.id}")
                 if nested is not None:
-                    yield nested
-                yield from self._called(module, function.id)
+                    yield node, nested
+                yield from ((node, one) for one in self._called(module, function.id))
             elif isinstance(function, ast.Attribute):
-                yield from self._attribute(module, unit, function)
-            # A function that is handed on is run: `run_hook(handle_x, server_args)`.
-            for argument in node.args:
-                if isinstance(argument, ast.Name):
+                yield from ((node, one) for one in self._attribute(module, unit, function))
+
+    def _run(self, unit: Unit) -> Iterator[Unit]:
+        """Find what a function calls, and what it hands on to be run: `run_hook(handle_x, server_args)`."""
+        yield from (called for _, called in self.calls(unit))
+        module = self.module(unit.file)
+        for node in inside(unit.node) if module else ():
+            for argument in node.args if isinstance(node, ast.Call) else ():
+                if isinstance(argument, ast.Name) and module is not None:
                     yield from self._called(module, argument.id)
 
     def _called(self, module: Module, name: str) -> Iterator[Unit]:
@@ -187,7 +192,7 @@ class Source:
             name = (unit.file, unit.symbol)
             if name not in reached and not stop.search(f"{unit.file}::{unit.symbol}"):
                 reached[name] = unit
-                waiting.extend(self.calls(unit))
+                waiting.extend(self._run(unit))
         return reached
 
 

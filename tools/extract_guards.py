@@ -10,9 +10,10 @@ this one is folded in, or replaced. One guard a line, under its file and functio
 
 kind       the exception, or SystemExit
 message    with {} for what is filled in, cut short: to recognise the guard, not to quote it
-arguments  the engine arguments that the conditions on the way to it name, with ! where the argument must be
-           given; @ before a model class or speculative algorithm that it is about; # before the reason
-           why no launch line meets it, where it stands in a function that rules name
+arguments  the engine arguments that the conditions on the way to it name, or, where they name none, that a
+           caller hands to its function, with ! where the argument must be given; @ before a model class or
+           speculative algorithm that it is about; # before the reason why no launch line meets it, where it
+           stands in a function that rules name
 versions   "first-last" recorded versions, each with a digest of these conditions: it tells when they change
 """
 
@@ -29,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import yaml
-from engine_guards import bounds_of, guards_of
+from engine_guards import bounds_of, guards_of, handed
 from engine_source import Source
 from packaging.version import Version
 
@@ -38,14 +39,16 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from mlacheck.data import rules_root
 from mlacheck.finding import START_UP_PHASES
 from mlacheck.probes.engine import ENGINES, recorded_versions
-from mlacheck.ruleset.guards import digest_at
+from mlacheck.ruleset.guards import digest_at, models
 from mlacheck.ruleset.load import build_program, ruleset
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from engine_guards import Guard
     from engine_source import Module, Unit
+
+    from mlacheck.ruleset.program import Step
 
 _ELSEWHERE: Final = "elsewhere"
 
@@ -145,6 +148,20 @@ def _listed(source: Source, how: dict[str, str]) -> Iterator[tuple[str, list[Uni
                 yield getattr(node.targets[0], "id", ""), list(named.units.values())
 
 
+def handed_on(
+    source: Source, reached: Iterable[Unit], known: Collection[str]
+) -> dict[tuple[str, str], dict[str, set[str]]]:
+    """Give the parameters of each function that a caller fills from an argument or fact, with these names."""
+    found: dict[tuple[str, str], dict[str, set[str]]] = {}
+    for unit in reached:
+        for call, called in source.calls(unit):
+            for name, names in handed(unit, call, called).items():
+                if not names.isdisjoint(known):
+                    place = found.setdefault((called.file, called.symbol), {})
+                    place.setdefault(name, set()).update(names.intersection(known))
+    return found
+
+
 def named_by_rules(engine: str, version: str) -> dict[str, set[str]]:
     """Give the functions that rules name as the place of a start-up guard, by file."""
     found: dict[str, set[str]] = {}
@@ -152,6 +169,15 @@ def named_by_rules(engine: str, version: str) -> dict[str, set[str]]:
         if step.kind == "find" and step.phase in START_UP_PHASES:
             file, _, symbols = step.source.partition("::")
             found.setdefault(file, set()).update(symbols.split(", "))
+    return found
+
+
+def later_rules(engine: str, version: str) -> dict[str, list[Step]]:
+    """Give the rules that say what dies after start-up's own refusals, by the file that they name."""
+    found: dict[str, list[Step]] = {}
+    for step in build_program(ruleset(engine), version).steps:
+        if step.kind == "find" and step.phase not in START_UP_PHASES and step.source.partition("::")[2]:
+            found.setdefault(step.source.partition("::")[0], []).append(step)
     return found
 
 
@@ -184,7 +210,10 @@ def extract(source: Source, version: str) -> dict[str, Any]:
     dests, facts = known_names(engine, version)
     served = backends(source)
     rules = named_by_rules(engine, version)
+    later = later_rules(engine, version)
     reached = start_up(source, areas)
+    given = handed_on(source, reached.values(), dests.keys() | facts)
+    checkpoint = re.compile(settings(engine).get("checkpoint", "(?!)"))
     files: dict[str, Any] = {}
     left_out: Counter[str] = Counter()
     for file in sorted({*areas, *rules}):
@@ -204,7 +233,12 @@ def extract(source: Source, version: str) -> dict[str, Any]:
                 if (file, symbol) not in reached and symbol in module.units:
                     why = why or "runs for a request or a batch, or nothing that start-up runs leads to it"
                 elif not named and area["phase"] == "backend-init" and not facts & set(guard.reads):
-                    why = why or "reads no argument of a line and no fact of a model or GPU"
+                    filled = given.get((file, symbol), {})
+                    handed_in = {one for name in guard.reads for one in filled.get(name, ())}
+                    named = sorted({dests[name] for name in handed_in if name in dests})
+                    told = any(models(step, cast("Any", guard)) for step in later.get(file, ()))
+                    if not (handed_in or told or checkpoint.search(f"{file}::{symbol}")):
+                        why = why or "reads no argument of a line and no fact of a model or GPU"
                 if why is not None and not ruled:
                     left_out[why] += 1
                     continue

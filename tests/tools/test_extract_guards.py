@@ -91,7 +91,14 @@ from ..common import shared
 class FlashMLAImpl:
     def __init__(self, num_heads):
         shared(num_heads)
+        check_cache(cache_config.kv_cache_dtype, rows=3)
         assert num_heads % 64 == 0, "heads in pairs"
+
+def check_cache(form, rows):
+    if form == "fp8":
+        raise ValueError("no FP8 here")
+    if rows > 4:
+        raise ValueError("too many rows")
 """,
     "vllm/v1/attention/backends/mla/triton_mla.py": (
         "from ..common import shared\n\ndef f():\n    shared(1)\n"
@@ -122,6 +129,9 @@ def test_what_an_engines_inventory_lists_is_told_by_its_areas(vllm):
     assert found["heads in pairs"].backends == ("FLASHMLA",)
     assert found["heads at all"].backends == ()  # every backend leads to it
     assert found["heads in pairs"].phase == "backend-init"
+    # A function that is handed an argument is about it; what is handed a number is about no line.
+    assert found["no FP8 here"].reads == ("kv_cache_dtype",)
+    assert "too many rows" not in found
 
 
 def test_every_area_of_both_engines_has_files_and_a_phase():
