@@ -24,7 +24,6 @@ from mlacheck.frozen import replace
 from mlacheck.launch.quoting import quote
 from mlacheck.line import Line, Options, gpus, world_fact
 from mlacheck.pattern import lazy
-from mlacheck.refusal import refusal_findings
 from mlacheck.ruleset.machine import show
 
 if TYPE_CHECKING:
@@ -126,6 +125,8 @@ class _Check:
         return findings, undecided, resolved if self.line.checkable else {}
 
     def _refused(self, problems: Sequence[ArgumentProblem], *, first: bool) -> list[Finding]:
+        from mlacheck.refusal import refusal_findings  # only for a line that the parser refuses
+
         corrected = self._corrected()
         return [*refusal_findings(problems, self.grammar, self.line.location, corrected, first=first)]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from mlacheck.engines.config import config_class
 from mlacheck.engines.conversion import ConversionError
 from mlacheck.pattern import lazy
 
@@ -213,7 +212,11 @@ def converters(details: Mapping[str, Any], types: Iterable[str] = ()) -> dict[st
         "parse_cuda_graph_backend_arg": backend,
         "parse_cuda_graph_config_arg": _graph_config(graph["phases"], backend) if graph else json.loads,
     }
-    known.update({name: config_class(name, details[name]) for name in details if name not in known})
+    classes = details.keys() - known.keys()
+    if classes:
+        from mlacheck.engines.config import config_class  # only for engines with such arguments
+
+        known.update({name: config_class(name, details[name]) for name in classes})
     for name in types:
         _wrapped(name, known)
     return known

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import field, record
-from mlacheck.launch.container import Container, container_options, gpu_count
 from mlacheck.launch.programs import (
     CONTAINERS,
     MENTIONS,
@@ -27,6 +26,7 @@ from mlacheck.pattern import lazy
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mlacheck.launch.container import Container
     from mlacheck.launch.piece import Field
 
 ASSIGNMENT: Final = lazy(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=")
@@ -227,6 +227,8 @@ class _Scan:
         return at + 1 if split and any(mark in word for word in given for mark in MENTIONS) else None
 
     def _container(self, at: int) -> Container | None:
+        from mlacheck.launch.container import container_options, gpu_count  # few lines start containers
+
         rest = self.words[at + 1 :]
         for verbs in (["run"], ["exec"], ["container", "run"], ["container", "exec"]):
             if rest[: len(verbs)] == verbs:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from typing import Final
 
 _SAFE: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
@@ -16,7 +15,7 @@ def quote(text: str) -> str:
     if _SAFE.fullmatch(text):
         return text
     if _UNSEEN.search(text) is None:
-        return shlex.quote(text)
+        return "'" + text.replace("'", "'\"'\"'") + "'"
     plain = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"$'{shown_plainly(plain)}'"
 

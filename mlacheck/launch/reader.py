@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from mlacheck.frozen import replace
 from mlacheck.launch.command import CONFIG
-from mlacheck.launch.envfile import variables
 from mlacheck.launch.finder import Environment, Hit, find
 from mlacheck.launch.frame import Frame, Line
 from mlacheck.launch.piece import Field, Lines, Piece, Pieces, elision
@@ -15,7 +14,6 @@ from mlacheck.launch.plain import plain_words
 from mlacheck.launch.programs import image_server, misread_by, names_model
 from mlacheck.launch.quoting import quote
 from mlacheck.launch.recognizer import Recognizer, plain_launch
-from mlacheck.launch.shell.world import ANYWHERE, MOST_WORLDS
 from mlacheck.launch.slurm import directives
 
 if TYPE_CHECKING:
@@ -183,7 +181,7 @@ class Reader(Recognizer):
         env: Environment | None = None,
         text: str = "",
         *,
-        guard: Guard = ANYWHERE,
+        guard: Guard = frozenset(),
     ) -> None:
         """Read an argv that is split already; `guard` are the branches that lead to it."""
         from mlacheck.launch.shell.state import State as Fresh  # few texts have branches
@@ -198,7 +196,7 @@ class Reader(Recognizer):
         env: Environment | None = None,
         words: Sequence[Field] = (),
         *,
-        guard: Guard = ANYWHERE,
+        guard: Guard = frozenset(),
     ) -> None:
         """Read a string that a shell gets, with its words and its environment."""
         state = self._inherited(env or Environment(), None)
@@ -339,6 +337,8 @@ class Reader(Recognizer):
     @property
     def most_worlds(self) -> int:
         """Give how many alternatives of a statement are still followed."""
+        from mlacheck.launch.shell.world import MOST_WORLDS  # only where a text has branches
+
         return MOST_WORLDS if self._worlds < _MOST_ALTERNATIVES else 1
 
     def branched(self, count: int, at: int) -> None:
@@ -366,6 +366,8 @@ class Reader(Recognizer):
         if self.beside is not None and not field.unknown:
             text, why = self.beside.text(field.text)
             if text is not None:
+                from mlacheck.launch.envfile import variables  # few scripts read one
+
                 return variables(text, quotes=quotes)
         self.problem(
             "env-file-not-read",

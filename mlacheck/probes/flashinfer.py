@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from mlacheck.data import load_json
 from mlacheck.frozen import field, frozen
-from mlacheck.probes.signature import Signature, SourceTree, load_watched
 from mlacheck.probes.version import nearest
 
 if TYPE_CHECKING:
@@ -63,6 +62,8 @@ def signature_table(version: Version) -> FlashInferFacts:
 
 def read_installed(root: Path, version: Version | None) -> FlashInferFacts:
     """Read the watched names from an installed package's source, without importing it."""
+    from mlacheck.probes.signature import Signature, SourceTree, load_watched  # most versions are recorded
+
     tree, watched = SourceTree(root), load_watched()
     read = {name: tree.signature(name) for name in watched.callables}
     signatures = {name: one for name, one in read.items() if isinstance(one, Signature)}

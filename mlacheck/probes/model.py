@@ -11,7 +11,6 @@ from mlacheck.frozen import frozen, replace
 from mlacheck.pattern import lazy
 from mlacheck.probes.catalogue import load_catalogue
 from mlacheck.probes.config import ConfigProblem, overridden, read_object, shape_problem
-from mlacheck.probes.dimensions import dimension_problems
 from mlacheck.similar import closest
 
 if TYPE_CHECKING:
@@ -169,6 +168,8 @@ def _from_path(
             notes = (f"{quant.message}; {quant.hint}",)
         else:
             config["hf_quant_config"] = quant
+    from mlacheck.probes.dimensions import dimension_problems  # the catalogue's are sound
+
     return ModelConfig(
         ref=ref,
         name=name or (file.parent.resolve().name if file.name == CONFIG_NAME else file.stem),

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mlacheck.data import find_json
 from mlacheck.frozen import frozen
-from mlacheck.ruleset.wording import says
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -97,6 +96,8 @@ def digest_at(spans: Sequence[str], version: str, versions: Sequence[str]) -> st
 
 def models(step: Step, guard: Guard) -> bool:
     """Tell whether a rule names a guard: same file and function, and the rule's text is in its message."""
+    from mlacheck.ruleset.wording import says  # only when rules are built
+
     file, _, symbols = step.source.partition("::")
     return (
         file == guard.file
