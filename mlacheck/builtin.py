@@ -70,6 +70,16 @@ CONFIG_REFUSED: Final = Builtin(
 CARRIAGE_RETURNS: Final = Builtin(
     "MLA095", "carriage-returns", "a shell script with a launch has lines that end in CR LF", "error", INPUT
 )
+MISSPELT_VARIABLE: Final = Builtin(
+    "MLA096",
+    "misspelt-variable",
+    "the engine reads no environment variable of this name, and one like it",
+    "warning",
+    "silent",
+)
+UNREAD_VARIABLE: Final = Builtin(
+    "MLA097", "unread-variable", "an environment variable of other engine versions", "info", "silent"
+)
 BARE_IGNORE: Final = Builtin("MLA511", "bare-ignore", "a suppression names no rule", "warning", INPUT)
 NO_REASON: Final = Builtin(
     "MLA512", "ignore-without-reason", "a suppression gives no reason", "warning", INPUT
@@ -114,6 +124,8 @@ BUILTINS: Final = (
     CONFIG_NOT_READ,
     CONFIG_REFUSED,
     CARRIAGE_RETURNS,
+    MISSPELT_VARIABLE,
+    UNREAD_VARIABLE,
     BARE_IGNORE,
     NO_REASON,
     UNKNOWN_IGNORE,

@@ -181,6 +181,12 @@ class Line:
             if fact in self.facts:
                 self.facts[fact] = value
                 self.origins[fact] = f"{name}={value}"
+        strange = [name for name in given if f"env.{name}" not in self.facts]
+        if strange and not self.around.target.extrapolated:
+            from mlacheck.environment import unread  # few lines name a variable that no rule reads
+
+            program = self.around.compiled.program
+            self.remarks += unread(strange, program.engine, program.version)
         for name in self.command.unknown_env:
             if f"env.{name}" in self.facts and name not in (self.options.env or {}):
                 self.facts[f"env.{name}"] = UNKNOWN
