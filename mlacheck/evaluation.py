@@ -156,7 +156,7 @@ class Evaluation:
 
     def origin(self, name: str, outcome: Outcome, origins: Mapping[str, str]) -> str:
         """Say which flag, default or override gave a fact its value."""
-        source = self._source(name, outcome)
+        source = self._source(name, outcome) if name in self.compiled.scope.derives else name
         if not isinstance(source, str):
             return _made_from(source, self.compiled.scope)
         setter = outcome.run.setters.get(source)

@@ -209,8 +209,9 @@ class Line:
         reference = self.options.model or (None if unnamed else self._given(program.model))
         overrides = evaluate(program.overrides, self.facts, self.around.compiled.scope)
         self._overrides = read_overrides(overrides) if is_known(overrides) else {}
-        kept = evaluate(program.overrides_keep, self.facts, self.around.compiled.scope)
-        self._kept = tuple(kept) if isinstance(kept, (tuple, list)) else ()
+        if self._overrides:
+            kept = evaluate(program.overrides_keep, self.facts, self.around.compiled.scope)
+            self._kept = tuple(kept) if isinstance(kept, (tuple, list)) else ()
         self.unsure |= not is_known(overrides)
         if self.facts.get(program.model) is None or program.model not in self.arguments.given:
             self.facts[program.model] = UNKNOWN if reference is None else reference

@@ -60,7 +60,9 @@ class Checker:
                 self.facts[name] = UNKNOWN
         told = target.facts().items()
         self.facts.update((name, the_same(value)) for name, value in told if name in self.facts)
-        self.facts.update(self.grammar.defaults)
+        # The program's own values where they are equal: what is the same object wakes no rule.
+        known = compiled.program.defaults.items()
+        self.facts.update(item for item in self.grammar.defaults.items() if item not in known)
 
     def check(self, command: LaunchCommand, options: Options | None = None, *, id_: object = None) -> Report:
         """Check one launch command."""

@@ -38,6 +38,8 @@ version = cache(Version)
 
 def evaluate(text: str, facts: Mapping[str, object], scope: Scope) -> object:
     """Evaluate an expression three-valued: a value, `Possible` values, or UNKNOWN."""
+    if text in scope.declarations and text not in scope.derives:
+        return facts[text]
     return Moment(facts, scope).evaluate(text)
 
 
