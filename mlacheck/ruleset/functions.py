@@ -158,6 +158,17 @@ def kinds(values: Iterable[object]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(_kind_of, values)))
 
 
+def misfits(given: Mapping[str, object], kinds: Mapping[str, str]) -> tuple[str, ...]:
+    """Give the keys of an object whose values are not of the kind asked for; integer? takes null too."""
+
+    def fits(value: object, kind: str) -> bool:
+        if value is None:
+            return kind.endswith("?")
+        return kind.removesuffix("?") in {_kind_of(value), "integer" if type(value) is int else ""}
+
+    return tuple(key for key, kind in kinds.items() if key in given and not fits(given[key], kind))
+
+
 # `min`, `max`, `sum` and `len` of an unknown value raise by themselves.
 FUNCTIONS: Final[dict[str, Callable[..., object]]] = {
     "coalesce": coalesce,
@@ -171,6 +182,7 @@ FUNCTIONS: Final[dict[str, Callable[..., object]]] = {
     "unlike": unlike,
     "descending": descending,
     "kinds": kinds,
+    "misfits": misfits,
     "min": min,
     "max": max,
     "sum": sum,

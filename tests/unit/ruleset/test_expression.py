@@ -17,6 +17,7 @@ DECLARED = {
     "name": Declaration("str", ("x", "yes", "no")),
     "words": Declaration("list"),
     "anything": Declaration("any"),
+    "sizes": Declaration("any"),
     "v": Declaration("version"),
     "on": Declaration("bool"),
     "g.sm": Declaration("int"),
@@ -28,6 +29,9 @@ def value(text, **facts):
     known = dict.fromkeys(DECLARED) | {name.replace("__", "."): one for name, one in facts.items()}
     check(text, SCOPE)
     return evaluate(text, known, SCOPE)
+
+
+SIZES = {"a": "integer", "b": "integer", "c": "integer?", "d": "boolean", "e": "number"}
 
 
 @pytest.mark.parametrize(
@@ -69,6 +73,13 @@ def value(text, **facts):
         ("unlike(words, '[+-].+')", {"words": UNKNOWN}, UNKNOWN),
         ("descending(words)", {"words": ["0-3", "7-4,1", "5", "2-2", "x"]}, ("7-4,1",)),
         ("kinds(words)", {"words": [0, "GPU-1", 1]}, ("number", "string")),
+        ("misfits(anything, sizes)", {"anything": {"a": 1, "b": 1.0, "c": None}, "sizes": SIZES}, ("b",)),
+        (
+            "misfits(anything, sizes)",
+            {"anything": {"a": True, "b": None, "d": 1, "x": "y"}, "sizes": SIZES},
+            ("a", "b", "d"),
+        ),
+        ("misfits(anything, sizes)", {"anything": {"d": False, "e": 2}, "sizes": SIZES}, ()),
         ("whole(name, 4)", {"name": "true"}, 4),
         ("whole(name, None)", {}, None),
         ("whole(name, 4)", {"name": UNKNOWN}, UNKNOWN),
