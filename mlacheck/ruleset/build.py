@@ -360,6 +360,8 @@ class _Builder:
         for name in PLACEHOLDER.findall(message):
             if name not in scope.declarations:
                 raise source.error(f"message: no fact {name!r} is declared", (*path, "message"))
+        if "{" in PLACEHOLDER.sub("", message):
+            raise source.error("message: braces hold the name of a fact, nothing else", (*path, "message"))
 
     def _source(
         self, given: SourceReference | list[SourceReference] | None, source: Source, path: Key

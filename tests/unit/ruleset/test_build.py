@@ -30,6 +30,7 @@ rules:
         (HEAD + "    when: backend is 'fa3'\n    message: x\n", "only compares with None"),
         (HEAD + "    when: 'dcp_size >'\n    message: x\n", "not an expression"),
         (HEAD + "    when: dcp_size > 1\n    message: '{nope}'\n", "no fact 'nope'"),
+        (HEAD + "    when: dcp_size > 1\n    message: '{dcp_size // 2}'\n", "name of a fact, nothing else"),
         (HEAD + "    when: dcp_size > 1\n    mesage: x\n", "mesage"),
         (HEAD + "    when: dcp_size > 1\n    message: x\n    versions: {other: '>1'}\n", "is not the engine"),
         (HEAD + "    when: dcp_size > 1\n    message: x\n    versions: {toy: 'later'}\n", "versions"),
