@@ -46,11 +46,12 @@ def _unmodelled(
         most = sorted(by_argument, key=lambda name: (-by_argument[name], name))
         counts = ((by_argument[name], flags[name]) for name in most[:_MOST_FLAGS])
         named = [f"{count} read{'s' * (count == 1)} {flag}" for count, flag in counts]
-        more = f" and {len(most) - _MOST_FLAGS} more flags" if len(most) > _MOST_FLAGS else ""
+        others = len(most) - _MOST_FLAGS
+        more = f" and {others} more flag{'s' * (others > 1)}" if others > 0 else ""
         by = f" ({', '.join(named)}{more})" if named else ""
         engine = "" if program.engine == ENGINES[0] else f"--engine {program.engine} "
         command = f"mlacheck rules coverage {engine}--engine-version {program.version} --flag FLAG"
-        yield f"{total} start-up guards that no rule models{by}: {command}"
+        yield f"{total} start-up guard{'s' * (total > 1)} that no rule models{by}: {command}"
 
 
 def _kinds(program: Program, line: Line, resolved: Mapping[str, Resolved]) -> frozenset[str] | None:

@@ -34,7 +34,7 @@ def unread(names: Iterable[str], engine: str, version: str) -> Iterator[Finding]
         elif not _covers(engine, first, last, version):
             which = first if first == last else f"{first} to {last}"
             yield UNREAD_VARIABLE.finding(
-                f"{engine} {version} does not read {name}, which {which} did: take it out"
+                f"{engine} {version} does not read {name}, which {which} read: it has no effect here"
             )
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _WHEN: Final = {
     "first-decode": "the engine starts, then fails at graph capture or the first decode",
-    "silent": "the engine starts, decodes wrongly and says nothing",
+    "silent": "the engine starts and says nothing",
     INPUT: "this is about the input of mlacheck, not about the engine",
 }
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from mlacheck.report.summary import counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -65,11 +67,11 @@ def _table(coverage: Coverage) -> Iterator[str]:
     yield "phase            area                 guards  modelled  share"
     for phase, area, guards, modelled in coverage.table():
         total, named = total + guards, named + modelled
-        yield f"{phase:15}  {area:20} {guards:6}  {modelled:8}  {modelled / guards:5.0%}"
+        yield f"{phase:15}  {area:20} {guards:6}  {modelled:8}  {100 * modelled // guards:4}%"
     if total:
-        yield f"{'all':15}  {'':20} {total:6}  {named:8}  {named / total:5.0%}"
+        yield f"{'all':15}  {'':20} {total:6}  {named:8}  {100 * named // total:4}%"
     for why, count in coverage.left_out.items():
-        yield f"out of scope: {count} guards: {why}"
+        yield f"out of scope: {counted(count, 'guard')}: {why}"
     yield f"rules beside these: {len(coverage.crashes)} about crashes in the engine's own code"
     if coverage.unplaced:
         yield f"rules whose guard is not listed: {', '.join(coverage.unplaced)}"

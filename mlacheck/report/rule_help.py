@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 _BITES: Final = {
     "first-decode": "The engine takes the line, then fails: loading, at graph capture or the first decode.",
-    "silent": "The engine starts, decodes wrongly and says nothing.",
+    "silent": "The engine starts and says nothing.",
     "input": "This is about the input of mlacheck, not about the engine.",
 }
 

@@ -21,7 +21,7 @@ VERSIONS = ("1", "2", "3")
         ("SGLANG_ENABLE_JIT_DEEPGEM", "sglang", "0.5.23", "did you mean SGLANG_ENABLE_JIT_DEEPGEMM?"),
         ("SGLANG_ENABLE_JIT_DEEPGEMM", "sglang", "0.5.23", ""),
         ("SGL_ENABLE_JIT_DEEPGEMM", "sglang", "0.5.15", ""),
-        ("SGLANG_CI_VALIDATE_VERBOSE", "sglang", "0.5.23", "which 0.5.15 to 0.5.17 did"),
+        ("SGLANG_CI_VALIDATE_VERBOSE", "sglang", "0.5.23", "which 0.5.15 to 0.5.17 read"),
         ("SGLANG_CI_VALIDATE_VERBOSE", "sglang", "0.5.16", ""),
         ("VLLM_USE_FLASHINFER_SAMPLERS", "vllm", "0.33.0", "did you mean VLLM_USE_FLASHINFER_SAMPLER?"),
         ("SGLANG_IMAGE", "sglang", "0.5.23", ""),

@@ -220,7 +220,7 @@ def test_guards_that_no_rule_models_are_counted_by_the_flags_that_meet_them():
 def test_guards_about_other_models_and_methods_are_not_counted():
     def count(words):
         notes = " ".join(check(f"--tp-size 8 {words}", version="0.5.23").not_checked)
-        return int(re.search(r"(\d+) start-up guards", notes)[1])
+        return int(re.search(r"(\d+) start-up guard", notes)[1])
 
     assert count("--model-path /none") > count("--model-path deepseek-ai/DeepSeek-V3")
     drafts = "--model-path deepseek-ai/DeepSeek-V3 --speculative-algorithm"
