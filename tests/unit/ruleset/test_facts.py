@@ -36,3 +36,15 @@ def test_every_fact_and_table_is_read_in_some_version(engine: str) -> None:
             unread.difference_update(PLACEHOLDER.findall(step.message))
         unread.difference_update(compiled.program.resolved)
     assert not unread
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_fact_is_declared_in_one_file_and_under_one_name(engine: str) -> None:
+    places: dict[object, list[str]] = {}
+    for source, file in load.ruleset(engine).files:
+        for name, fact in file.facts.items():
+            places.setdefault(name, []).append(source.name)
+            if fact.config:
+                same = (name.partition(".")[0], fact.type, *fact.config)
+                places.setdefault(same, []).append(name)
+    assert {what: found for what, found in places.items() if len(found) > 1} == {}
