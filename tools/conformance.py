@@ -160,7 +160,7 @@ def same_reason(row: dict[str, Any], stop: Finding, version: str) -> bool:
     if row.get("stage") == "parse" and row.get("exc_type") == "SystemExit":
         # The recorded text is cut short, and newer Pythons quote choices differently.
         said = (row.get("message") or "").partition("error: ")[2]
-        ours, theirs = _bare(without_folders(stop.engine_message or "")), _bare(said)
+        ours, theirs = (_bare(without_folders(text)) for text in (stop.engine_message or "", said))
         return stop.phase == "argparse" and bool(ours) and _same_words(ours, theirs)
     step = next((s for s in load_program("sglang", version).program.steps if s.id == stop.id), None)
     return step is not None and same_guard(row, step, version)
