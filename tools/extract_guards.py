@@ -15,6 +15,10 @@ arguments  the engine arguments that the conditions on the way to it name, or, w
            speculative algorithm that it is about; # before the reason why no launch line meets it, where it
            stands in a function that rules name
 versions   "first-last" recorded versions, each with a digest of these conditions: it tells when they change
+
+Guards that no launch line meets are left out and counted, by the reasons in areas.yaml and two more: nothing
+that start-up runs leads to them, or they read nothing that a line, a model or a GPU decides. The latter is
+not said of a guard that a rule is about, nor where a function reads what a checkpoint says of itself.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ import json
 import re
 import sys
 from collections import Counter
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -162,6 +167,27 @@ def handed_on(
     return found
 
 
+@dataclass(frozen=True)
+class Ties:
+    """What ties a guard to launch lines although the conditions on the way to it name nothing of one."""
+
+    handed: dict[tuple[str, str], dict[str, set[str]]]  # by function, what callers fill its parameters from
+    later: dict[str, list[Step]]  # by file, rules about what dies after start-up's own refusals
+    checkpoint: re.Pattern[str]  # functions that read what a checkpoint says of itself
+
+    def names(self, guard: Guard) -> set[str]:
+        """Give the arguments and facts that callers hand to its function for what it reads."""
+        parameters = self.handed.get((guard.file, guard.symbol), {})
+        return {one for name in guard.reads for one in parameters.get(name, ())}
+
+    def others(self, guard: Guard) -> bool:
+        """Tell whether it stands where a checkpoint is read, or a rule is about it."""
+        if self.checkpoint.search(f"{guard.file}::{guard.symbol}"):
+            return True
+        rules = self.later.get(guard.file, ())
+        return any(models(step, guard.file, guard.symbol, guard.says) for step in rules)
+
+
 def named_by_rules(engine: str, version: str) -> dict[str, set[str]]:
     """Give the functions that rules name as the place of a start-up guard, by file."""
     found: dict[str, set[str]] = {}
@@ -181,13 +207,20 @@ def later_rules(engine: str, version: str) -> dict[str, list[Step]]:
     return found
 
 
+@cache
+def outside(engine: str) -> list[tuple[str, re.Pattern[str], frozenset[str]]]:
+    """Give the reasons why no line of ours meets a guard, with its place and words and what it needs."""
+    return [
+        (one["why"], re.compile("|".join(one["guards"])), frozenset(one.get("needs", ())))
+        for one in settings(engine)["outside"]
+    ]
+
+
 def left_aside(engine: str, guard: str, needs: Collection[str]) -> str | None:
-    """Give the reason why no launch line of ours meets a guard, by its place and words or what it needs."""
-    for one in settings(engine)["outside"]:
-        if ("guards" in one and re.search(one["guards"], guard)) or not set(one.get("needs", ())).isdisjoint(
-            needs
-        ):
-            return str(one["why"])
+    """Give the first of these reasons that holds for a guard."""
+    for why, guards, needed in outside(engine):
+        if guards.search(guard) or not needed.isdisjoint(needs):
+            return why
     return None
 
 
@@ -210,10 +243,12 @@ def extract(source: Source, version: str) -> dict[str, Any]:
     dests, facts = known_names(engine, version)
     served = backends(source)
     rules = named_by_rules(engine, version)
-    later = later_rules(engine, version)
     reached = start_up(source, areas)
-    given = handed_on(source, reached.values(), dests.keys() | facts)
-    checkpoint = re.compile(settings(engine).get("checkpoint", "(?!)"))
+    ties = Ties(
+        handed_on(source, reached.values(), dests.keys() | facts),
+        later_rules(engine, version),
+        re.compile(settings(engine).get("checkpoint", "(?!)")),  # nothing matches (?!)
+    )
     files: dict[str, Any] = {}
     left_out: Counter[str] = Counter()
     for file in sorted({*areas, *rules}):
@@ -233,11 +268,9 @@ def extract(source: Source, version: str) -> dict[str, Any]:
                 if (file, symbol) not in reached and symbol in module.units:
                     why = why or "runs for a request or a batch, or nothing that start-up runs leads to it"
                 elif not named and area["phase"] == "backend-init" and not facts & set(guard.reads):
-                    filled = given.get((file, symbol), {})
-                    handed_in = {one for name in guard.reads for one in filled.get(name, ())}
-                    named = sorted({dests[name] for name in handed_in if name in dests})
-                    told = any(models(step, cast("Any", guard)) for step in later.get(file, ()))
-                    if not (handed_in or told or checkpoint.search(f"{file}::{symbol}")):
+                    names = ties.names(guard)
+                    named = sorted({dests[name] for name in names if name in dests})
+                    if not names and not ties.others(guard):
                         why = why or "reads no argument of a line and no fact of a model or GPU"
                 if why is not None and not ruled:
                     left_out[why] += 1
@@ -245,11 +278,11 @@ def extract(source: Source, version: str) -> dict[str, Any]:
                 entry = files.setdefault(file, {"area": area["area"]})
                 if area.get("by") == "backend" and file in served:
                     entry["backends"] = served[file]
-                names = [f"{name}!" if name in needed else name for name in named]
-                names = gated(engine, f"{file}::{symbol}::{guard.says}", names)
-                names += [f"#{why}"] if why else []
+                marked = [f"{name}!" if name in needed else name for name in named]
+                marked = gated(engine, f"{file}::{symbol}::{guard.says}", marked)
+                marked += [f"#{why}"] if why else []
                 rows = entry.setdefault("guards", {}).setdefault(symbol, [])
-                rows.append([guard.kind, guard.says, names, f"{version} {guard.digest}"])
+                rows.append([guard.kind, guard.says, marked, f"{version} {guard.digest}"])
     return {"versions": [version], "files": files, "left_out": {version: dict(sorted(left_out.items()))}}
 
 

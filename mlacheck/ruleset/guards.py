@@ -94,15 +94,15 @@ def digest_at(spans: Sequence[str], version: str, versions: Sequence[str]) -> st
     return None
 
 
-def models(step: Step, guard: Guard) -> bool:
+def models(step: Step, file: str, symbol: str, said: str) -> bool:
     """Tell whether a rule names a guard: same file and function, and the rule's text is in its message."""
     from mlacheck.ruleset.wording import says  # only when rules are built
 
-    file, _, symbols = step.source.partition("::")
+    named, _, symbols = step.source.partition("::")
     return (
-        file == guard.file
-        and any(not symbol or f".{symbol}." in f".{guard.symbol}." for symbol in symbols.split(", "))
-        and any(says(text, guard.says) for text in step.engine_says or ("",))
+        named == file
+        and any(not one or f".{one}." in f".{symbol}." for one in symbols.split(", "))
+        and any(says(text, said) for text in step.engine_says or ("",))
     )
 
 
@@ -113,7 +113,11 @@ def modelled(steps: Iterable[Step], found: Iterable[Guard]) -> dict[str, tuple[s
         if step.kind == "find":
             by_file.setdefault(step.source.partition("::")[0], []).append(step)
     return {
-        guard.key: tuple(step.id or step.slug for step in by_file.get(guard.file, ()) if models(step, guard))
+        guard.key: tuple(
+            step.id or step.slug
+            for step in by_file.get(guard.file, ())
+            if models(step, guard.file, guard.symbol, guard.says)
+        )
         for guard in found
     }
 

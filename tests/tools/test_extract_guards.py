@@ -5,10 +5,12 @@ import re
 
 import extract_guards
 import pytest
+from engine_guards import Guard
 from engine_source import Source
 
 from mlacheck.finding import START_UP_PHASES
 from mlacheck.ruleset.guards import guards_in
+from mlacheck.ruleset.program import Step
 
 
 def alone(version, digest="aaaa", *, says="no", number=1):
@@ -132,6 +134,20 @@ def test_what_an_engines_inventory_lists_is_told_by_its_areas(vllm):
     # A function that is handed an argument is about it; what is handed a number is about no line.
     assert found["no FP8 here"].reads == ("kv_cache_dtype",)
     assert "too many rows" not in found
+
+
+def test_a_guard_without_names_is_tied_to_lines_by_callers_rules_and_checkpoints():
+    step = Step("find", "slug", "title", source="a.py::build", engine_says=("no kernel",))
+    handed = {("a.py", "build"): {"kind": {"kv_cache_dtype"}}}
+    ties = extract_guards.Ties(handed, {"a.py": [step]}, re.compile(r"Config\.from_config$"))
+
+    def guard(symbol, says="other", reads=()):
+        return Guard("a.py", symbol, "ValueError", says, reads, (), "", 1, "")
+
+    assert ties.names(guard("build", reads=("kind", "rows"))) == {"kv_cache_dtype"}
+    assert ties.names(guard("other", reads=("kind",))) == set()
+    assert [ties.others(one) for one in (guard("build", "no kernel for {}"), guard("build"))] == [True, False]
+    assert [ties.others(guard(f"FP8Config.{name}")) for name in ("from_config", "name")] == [True, False]
 
 
 def test_every_area_of_both_engines_has_files_and_a_phase():

@@ -80,6 +80,7 @@ SIZES = {"a": "integer", "b": "integer", "c": "integer?", "d": "boolean", "e": "
             ("a", "b", "d"),
         ),
         ("misfits(anything, sizes)", {"anything": {"d": False, "e": 2}, "sizes": SIZES}, ()),
+        ("parts(anything, 'a.b')", {"anything": [{"a": {"b": 8}}, {"a": {}}, {"b": 1}]}, (8, None, None)),
         ("whole(name, 4)", {"name": "true"}, 4),
         ("whole(name, None)", {}, None),
         ("whole(name, 4)", {"name": UNKNOWN}, UNKNOWN),
