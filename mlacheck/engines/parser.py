@@ -235,8 +235,10 @@ class Parse:
             values.append(value)
         for (at, text), value in zip(texts, values, strict=True):
             if option.choices and value not in option.choices:
+                from mlacheck.engines.spelling import listed  # only for a value that is refused
+
                 shown = ", ".join(map(repr, option.choices))
-                message = f"{option.flag} has no choice {text!r}"
+                message = f"{option.flag} has no choice {text!r} (there are {listed(option.choices)})"
                 said = f"invalid choice: {value!r} (choose from {shown})"
                 self._refuse("invalid-choice", option, at, message, said, text)
                 return

@@ -24,7 +24,11 @@ _FLAG_LIKE: Final = 0.72
 _VALUE_LIKE: Final = 0.6
 # Shared words alone do not make two flags one.
 _EDIT_LIKE: Final = 0.6
-_NO: Final = "--no-"
+# What a flag begins with that switches off: the opposite of what is asked for is never meant.
+_OFF: Final = ("--no-", "--disable-")
+# Choices that are listed in a line, and those that are left away rather than one or two of them.
+_SHOWN: Final = 9
+_FEW: Final = 3
 _DASHES: Final = "flags are written in lower case, with dashes"
 _TWO: Final = "flags start with two dashes"
 
@@ -47,6 +51,13 @@ def refusal(engine: str, error: ConversionError) -> str:
     """Give the engine's own text for a value that one of its types refuses."""
     template = _known(engine, "refusals").get(error.reason)
     return str(error) if template is None else str(template).format(**error.parts)
+
+
+def listed(choices: Iterable[object]) -> str:
+    """Name the choices of a flag, the first ones of many."""
+    names = [str(choice) for choice in choices]
+    more = len(names) - _SHOWN
+    return ", ".join(names if more < _FEW else names[:_SHOWN]) + (f" and {more} more" if more >= _FEW else "")
 
 
 @lru_cache(maxsize=1024)
@@ -94,6 +105,9 @@ def _value(engine: str, dest: str, text: str, choices: tuple[str, ...]) -> tuple
     known = _known(engine, "values").get(dest, {}).get(text)
     if known in choices:
         return (known,), ""
+    if text.isdecimal() and all(map(str.isdecimal, choices)):
+        larger = [choice for choice in choices if int(choice) > int(text)]
+        return (min(larger, key=int, default=max(choices, key=int)),), ""
     versions = _choice_versions(engine).get((dest, text), ())
     note = f"{engine} {_span(versions)} had {text}" if versions else ""
     wanted = _letters(text)
@@ -188,13 +202,12 @@ def _close_flags(engine: str, version: str, flag: str) -> tuple[str, ...]:
         reverse=True,
     )[:_CANDIDATES]
     words = flag.strip("-").split("-")
-    off = flag.startswith(_NO)
+    off = flag.startswith(_OFF)
     ranked = sorted(
         (
             (_likeness(flag, words, one), one)
             for _, one in scored
-            if one.startswith(_NO) == off
-            and _edit(flag, one) >= _EDIT_LIKE  # `--no-x` is the opposite of `--x`
+            if one.startswith(_OFF) == off and _edit(flag, one) >= _EDIT_LIKE
         ),
         reverse=True,
     )

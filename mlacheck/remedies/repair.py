@@ -93,9 +93,11 @@ def _changes(line: Line, problem: ArgumentProblem) -> Iterator[Change]:
                 yield Change(at, at + 1, new, f"write {flag} for {name}", rank=rank, writes=dest)
     elif problem.kind == "invalid-choice":
         for rank, one in enumerate(problem.suggestions):
+            # Of several values only the one at fault is another.
+            told = [one if word is words[at] else word.text for word in words[start + 1 : end]] or [one]
             head = words[start].text.partition("=")[0]
-            new = (f"{head}={one}",) if "=" in words[start].text else (words[start].text, one)
-            yield Change(start, end, new, f"set {problem.flag} {one}", rank=rank)
+            new = (f"{head}={one}",) if "=" in words[start].text else (words[start].text, *told)
+            yield Change(start, end, new, f"set {problem.flag} {' '.join(told)}", rank=rank)
     elif problem.kind == "invalid-value" and (pairs := _pairs(problem.token)):
         new = (words[start].text.partition("=")[0], pairs)
         yield Change(start, end, new, f"write {pairs} for {problem.token}")
@@ -118,7 +120,7 @@ def _changes(line: Line, problem: ArgumentProblem) -> Iterator[Change]:
         yield Change(at, at + 1, (flag,), f"write {flag} for {typed}: its dash is no hyphen")
         end = _up_to_flag(line, end)
         given = " ".join(word.text for word in words[start:end])
-    why = f" ({problem.note})" if problem.note and problem.kind == "unknown-flag" else ""
+    why = f" ({problem.note})" if problem.note and problem.kind in {"unknown-flag", "invalid-choice"} else ""
     value = given.partition("=" if "=" in words[start].text else " ")[2]
     nearest = _dest(line, problem.suggestions[0]) if problem.suggestions else None
     dropped = problem.dest or nearest or words[at].text.partition("=")[0]

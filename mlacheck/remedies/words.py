@@ -36,4 +36,5 @@ def _change(engine: str, name: str, value: object, versions: Sequence[str]) -> s
             break
     if value in {"unset", False} if not isinstance(value, list) else False:
         return f"drop {flag}"
-    return f"add {flag}" if value is True else f"set {flag} {value}"
+    told = " ".join(map(str, value)) if isinstance(value, list) else value
+    return f"add {flag}" if value is True else f"set {flag} {told}"

@@ -34,4 +34,5 @@ def _words(name: str, value: object, options: Mapping[str, Option]) -> str:
         if option is not None and value != option.switch:
             return f"set {option.off}" if option.off else f"drop {flag}"
         return f"add {flag}"
-    return f"set {flag} {value}"
+    told = " ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
+    return f"set {flag} {told}"

@@ -4,7 +4,7 @@ import pytest
 
 from mlacheck.engines import Grammar
 from mlacheck.engines.conversion import ConversionError
-from mlacheck.engines.spelling import refusal
+from mlacheck.engines.spelling import listed, refusal
 from mlacheck.probes.engine import recorded_versions
 
 
@@ -24,6 +24,11 @@ def problem(*words, version="0.5.20"):
         (["--attention-backend", "FA3"], ("fa3",)),
         (["--attention-backend", "trtllm-mla"], ("trtllm_mla",)),
         (["--attention-backend", "flashinfr"], ("flashinfer",)),
+        (["--deepep-mode", "low-latency"], ("low_latency",)),
+        (["--kv-cache-dtype", "fp8"], ("fp8_e4m3",)),
+        (["--tool-call-parser", "qwen3"], ("qwen",)),
+        (["--pp", "3"], ("--pp-size",)),
+        (["--enable-flashinfer-cutlass-moe"], ("--moe-runner-backend flashinfer_cutlass",)),
         (["--xyzzy-plugh"], ()),
     ],
 )
@@ -79,3 +84,16 @@ def test_flags_that_do_not_exist_at_all_say_so():
 def test_an_engine_without_recorded_texts_leaves_the_converters_own():
     assert refusal("other", ConversionError("plain text", "human-int")) == "plain text"
     assert "1.5" in refusal("sglang", ConversionError("x", "human-int", value="1.5"))
+
+
+@pytest.mark.parametrize(("rank", "meant"), [("24", "32"), ("3", "8"), ("300", "320"), ("600", "512")])
+def test_a_number_that_is_no_choice_is_the_next_larger_one(rank, meant):
+    words = ["--model", "m", "--max-lora-rank", rank]
+    found = Grammar.load("vllm", "0.33.0").parse(words).problems[0]
+    assert found.suggestions == (meant,)
+    assert found.message.endswith(f"no choice '{rank}' (there are 1, 8, 16, 32, 64, 128, 256, 320, 512)")
+
+
+def test_of_many_choices_the_first_are_listed():
+    assert listed(range(11)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10"
+    assert listed(range(12)) == "0, 1, 2, 3, 4, 5, 6, 7, 8 and 3 more"

@@ -98,6 +98,7 @@ def test_the_search_is_quick_even_where_there_is_no_way_out():
     assert time.perf_counter() - start < 2
 
 
+SGLANG = "sglang serve Qwen/Qwen3-8B"
 VLLM = "vllm serve deepseek-ai/DeepSeek-V3 --tensor-parallel-size 8"
 
 
@@ -122,6 +123,17 @@ def test_a_misspelt_switch_is_not_switched_off():
 def test_a_misspelt_value_is_put_right_before_it_is_dropped():
     found = corrected(check(f"{VLLM} --attention-backend FLASHMLA_", "0.33.0", "h200"))
     assert found[0].command == f"{VLLM} --attention-backend FLASHMLA"
+
+
+def test_of_several_values_only_the_misspelt_one_is_another():
+    found = corrected(check(f"{SGLANG} --lora-target-modules qkv_proj gate_up o_proj", "0.5.20", "h200"))
+    assert found[0].command == f"{SGLANG} --lora-target-modules qkv_proj gate_up_proj o_proj"
+    assert found[0].text.startswith("set --lora-target-modules qkv_proj gate_up_proj o_proj")
+
+
+def test_a_switch_on_is_not_taken_for_one_that_switches_off():
+    found = corrected(check(f"{SGLANG} --enable-flashinfer-cutlass-moe", "0.5.20", "h200"))
+    assert [one.command for one in found] == [f"{SGLANG} --moe-runner-backend flashinfer_cutlass", SGLANG]
 
 
 def test_several_misspelt_words_are_corrected_in_one_line():
