@@ -1,4 +1,4 @@
-"""Environment variables of a line that its engine does not read, of which it says nothing."""
+"""Environment variables of a line that its engine does not read, of which it says nothing, or cannot read."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from mlacheck.probes.engine import entry_points, recorded_versions
 from mlacheck.similar import closest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from mlacheck.finding import Finding
 
 # One letter wrong in fifteen: people begin names of their own like the engine's (SGLANG_IMAGE, VLLM_MODEL).
 _LIKE: Final = 0.93
+_NUMBERS: Final[dict[str, tuple[Callable[[str], float], str]]] = {
+    "int": (int, "whole number"),
+    "float": (float, "number"),
+}
 
 
 def unread(names: Iterable[str], engine: str, version: str) -> Iterator[Finding]:
@@ -36,6 +40,35 @@ def unread(names: Iterable[str], engine: str, version: str) -> Iterator[Finding]
             yield UNREAD_VARIABLE.finding(
                 f"{engine} {version} does not read {name}, which {which} read: it has no effect here"
             )
+
+
+def misread(given: Mapping[str, str], engine: str, version: str) -> str | None:
+    """Tell what is wrong with values that are not of the form in which their variables are read."""
+    forms: dict[str, Any] = find_json(engine, "environment.json").get("values", {})
+    wrong = []
+    for name, value in given.items():
+        for first, last, form in forms.get(name, ()):
+            wanted = _wanted(value, form)
+            if wanted and _covers(engine, first, last, version):
+                wrong.append(f"{name}={value} is {wanted}")
+    return ", ".join(wrong) or None
+
+
+def _wanted(value: str, form: Any) -> str | None:
+    """Tell what a text is not, of the form that is asked for; None where it fits."""
+    if isinstance(form, str):
+        read, kind = _NUMBERS[form]
+        try:
+            read(value)
+        except ValueError:
+            return f"no {kind}"
+        return None
+    words: list[str] = form["words"]
+    texts = [one.strip() for one in value.split(",") if one.strip()] if form.get("many") else [value]
+    known = words if form.get("cased", True) else [one.lower() for one in words]
+    if all((one if form.get("cased", True) else one.lower()) in known for one in texts):
+        return None
+    return f"none of {', '.join(words)}"
 
 
 def _covers(engine: str, first: str, last: str, version: str) -> bool:

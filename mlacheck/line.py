@@ -181,6 +181,11 @@ class Line:
             if fact in self.facts:
                 self.facts[fact] = value
                 self.origins[fact] = f"{name}={value}"
+        if given and "given.misread" in self.facts:
+            from mlacheck.environment import misread  # few lines name a variable
+
+            program = self.around.compiled.program
+            self.facts["given.misread"] = misread(given, program.engine, program.version)
         strange = [name for name in given if f"env.{name}" not in self.facts]
         if strange and not self.around.target.extrapolated:
             from mlacheck.environment import unread  # few lines name a variable that no rule reads

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from extract_environment import merged, read
+from extract_environment import merged, merged_forms, read, readings
 
 from mlacheck.cases import Cases
 from mlacheck.data import rules_root
-from mlacheck.environment import unread
+from mlacheck.environment import misread, unread
 from mlacheck.probes.engine import ENGINES, entry_points, recorded_versions
 
 VERSIONS = ("1", "2", "3")
@@ -73,3 +73,58 @@ def test_names_are_read_from_every_source(tmp_path):
     (tmp_path / "two.cu").write_text("// E_FOUR\n")
     (tmp_path / "three.md").write_text("E_FIVE\n")
     assert read(tmp_path, ("E_",)) == {"E_ONE", "E_TWO", "E_FOUR"}
+
+
+SOURCE = """
+def cache():
+    return bool(int(os.getenv("E_CACHE", "0")))
+
+environment_variables: dict[str, Callable[[], Any]] = {
+    "E_TEXT": lambda: os.getenv("E_TEXT", ""),
+    "E_COUNT": lambda: int(os.environ["E_COUNT"]) if "E_COUNT" in os.environ else None,
+    "E_SHARE": lambda: float(os.getenv("E_SHARE", "0.5")),
+    "E_CACHE": cache,
+    "E_KIND": env_with_choices("E_KIND", "a", ["a", "b"], case_sensitive=False),
+    "E_KINDS": env_set_with_choices("E_KINDS", default=[], choices=["a"]),
+    "E_LENGTH": lambda: int(len(os.getenv("E_LENGTH", ""))),
+}
+"""
+
+
+def test_forms_are_read_from_a_table_of_readers():
+    assert readings(SOURCE) == {
+        "E_COUNT": "int",
+        "E_SHARE": "float",
+        "E_CACHE": "int",
+        "E_KIND": {"words": ["a", "b"], "cased": False},
+        "E_KINDS": {"words": ["a"], "many": True},
+    }
+
+
+def test_forms_alike_in_neighbouring_versions_are_one_span():
+    old = {"values": {"E_A": [["1", "2", "int"]]}}
+    assert merged_forms(old, {"3": {"E_A": "float", "E_B": "int"}}, VERSIONS) == {
+        "E_A": [["1", "2", "int"], ["3", "3", "float"]],
+        "E_B": [["3", "3", "int"]],
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("VLLM_USE_DEEP_GEMM", "true", "VLLM_USE_DEEP_GEMM=true is no whole number"),
+        ("VLLM_USE_DEEP_GEMM", " 1 ", None),
+        ("VLLM_LOG_STATS_INTERVAL", "10s", "VLLM_LOG_STATS_INTERVAL=10s is no number"),
+        (
+            "VLLM_WORKER_MULTIPROC_METHOD",
+            "spwan",
+            "VLLM_WORKER_MULTIPROC_METHOD=spwan is none of spawn, fork",
+        ),
+        ("VLLM_FLOAT32_MATMUL_PRECISION", "HIGH", None),
+        ("VLLM_GPT_OSS_SYSTEM_TOOL_MCP_LABELS", "container,", None),
+        ("VLLM_ENGINE_ITERATION_TIMEOUT_S", "10m", None),
+        ("VLLM_HOST_IP", "here", None),
+    ],
+)
+def test_what_is_told_of_a_value(name, value, said):
+    assert misread({name: value}, "vllm", "0.33.0") == said
