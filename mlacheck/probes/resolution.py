@@ -283,11 +283,14 @@ class Resolution:
         return Sourced(UNKNOWN, "not named")
 
     def _count(self, gpu: Sourced) -> Sourced:
-        hint, origin = self.launch.gpu_count, "launch file"
         visible = self.launch.env.get("CUDA_VISIBLE_DEVICES")
-        if hint is None and visible:
-            hint, origin = len(visible.split(",")), "CUDA_VISIBLE_DEVICES"
-        stated = self._stated("gpu_count", hint, origin)
+        stated = self._stated("gpu_count", self.launch.gpu_count)
+        if visible:
+            # What a node has does not make the hidden ones visible, nor is more seen than it has.
+            shown = len(visible.split(","))
+            first = stated[0].value if stated else None
+            fewer = isinstance(first, int) and first <= shown
+            stated.insert(int(fewer), Sourced(shown, "CUDA_VISIBLE_DEVICES"))
         self._note("gpu count", stated)
         if stated:
             return stated[0]

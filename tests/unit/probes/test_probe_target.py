@@ -8,6 +8,7 @@ import pytest
 from packaging.version import Version
 
 from mlacheck.facts import UNKNOWN
+from mlacheck.frozen import replace
 from mlacheck.probes import resolution
 from mlacheck.probes.distribution import Installation
 from mlacheck.probes.flashinfer import signature_table
@@ -132,8 +133,11 @@ def test_this_machine_is_not_asked_when_the_version_is_named():
 
 def test_gpu_count_precedence():
     launch = LaunchHints(gpu_count=4, env={"CUDA_VISIBLE_DEVICES": "0,1"})
-    assert resolve(TargetFlags(gpu_count=8), launch).gpu_count.text == "8 (--gpu-count)"
-    assert resolve(None, launch).gpu_count.text == "4 (launch file)"
+    assert resolve(TargetFlags(gpu_count=8), replace(launch, env={})).gpu_count.text == "8 (--gpu-count)"
+    assert resolve(None, replace(launch, env={})).gpu_count.text == "4 (launch file)"
+    assert resolve(TargetFlags(gpu_count=8), launch).gpu_count.text == "2 (CUDA_VISIBLE_DEVICES)"
+    assert resolve(None, launch).gpu_count.text == "2 (CUDA_VISIBLE_DEVICES)"
+    assert resolve(TargetFlags(gpu_count=1), launch).gpu_count.text == "1 (--gpu-count)"
     visible = LaunchHints(env={"CUDA_VISIBLE_DEVICES": "0,1"})
     assert resolve(None, visible).gpu_count.text == "2 (CUDA_VISIBLE_DEVICES)"
     here = machine({"sglang": "0.5.20"}, gpus=("h200", "h200"))
