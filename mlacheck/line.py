@@ -12,7 +12,7 @@ from mlacheck.finding import Location, Problem, Remedy
 from mlacheck.frozen import frozen, replace
 from mlacheck.launch.programs import OWN_FLAGS, POSITIONAL_MODEL
 from mlacheck.probes.config import read_overrides
-from mlacheck.probes.model import ModelProblem
+from mlacheck.probes.model import ModelProblem, of_draft
 from mlacheck.probes.version import parse_version
 from mlacheck.ruleset.interpreter import evaluate
 
@@ -248,6 +248,8 @@ class Line:
     def _add_model(self, prefix: str, reference: object) -> ModelConfig | None:
         found = self._found(reference)
         model = None if isinstance(found, ModelProblem) else found
+        if isinstance(found, ModelProblem) and prefix == "draft.":
+            found = of_draft(found)
         wrong = (found,) if isinstance(found, ModelProblem) else model.odd if model else ()
         self.unsure |= bool(wrong)
         self.problems.extend(Problem(one.kind, one.message, one.hint) for one in wrong)

@@ -21,6 +21,8 @@ CONFIG_NAME: Final = "config.json"
 QUANT_NAME: Final = "hf_quant_config.json"
 HOW_TO_SUPPLY: Final = "supply it with --model PATH, a config.json or a folder that has one"
 
+HOW_TO_NAME_A_DRAFT: Final = "the flag that names the draft may name a folder that has its config.json"
+
 _HUB_ID: Final = lazy(r"(?:[\w.-]+/)?[\w.-]+", re.ASCII)
 _COMMIT: Final = lazy(r"[0-9a-f]{7,64}")
 # What the Hugging Face cache calls a repository's folder, wherever the cache lies.
@@ -257,22 +259,34 @@ def _from_catalogue(ref: str, key: str, entry: Mapping[str, Any]) -> ModelConfig
     )
 
 
-def _unknown(ref: str, index: Mapping[str, str]) -> ModelProblem:
+def _unknown(ref: str, index: Mapping[str, str], *, draft: bool = False) -> ModelProblem:
     """Name the nearest catalogue entries, never take one: what a folder holds is not known from its name."""
     suggestions = _nearest(ref, index)
-    is_path = ref.startswith(("/", "./", "../", "~"))
-    if is_path:
+    supply = HOW_TO_NAME_A_DRAFT if draft else HOW_TO_SUPPLY
+    names = " or ".join(suggestions)
+    if ref.startswith(("/", "./", "../", "~")):
         message = f"{_shown(ref)} does not exist on this machine"
-        hint = (
-            f"if it holds a model that is known, {{}}; else {HOW_TO_SUPPLY}" if suggestions else HOW_TO_SUPPLY
-        )
+        step = f"write {names}" if draft else f"--model {names}"
+        meant = f"if it holds a model that is known, {step}; else "
     else:
         known = "neither a path, nor in the local Hugging Face cache, nor in the catalogue"
-        message = f"unknown model {_shown(ref)}: {known}"
-        hint = f"did you mean {{}}? else {HOW_TO_SUPPLY}" if suggestions else HOW_TO_SUPPLY
-    names = " or ".join(suggestions)
-    hint = hint.replace("{}", f"--model {names}" if is_path else names)
-    return ModelProblem(ref, "not-found", message, hint, suggestions)
+        message = f"unknown {'draft ' if draft else ''}model {_shown(ref)}: {known}"
+        meant = f"did you mean {names}? else "
+    return ModelProblem(ref, "not-found", message, (meant if names else "") + supply, suggestions)
+
+
+def of_draft(problem: ModelProblem) -> ModelProblem:
+    """Say of a draft what helps there: a model named beside the line is the target, and drafts are meant."""
+    if problem.kind != "not-found":
+        return replace(problem, hint=problem.hint.replace(HOW_TO_SUPPLY, HOW_TO_NAME_A_DRAFT))
+    known = load_catalogue()
+    drafts = {
+        draft.lower()
+        for name in set(known["index"].values())
+        for draft in known["models"][name].get("drafts", ())
+    }
+    index = {spelling: name for spelling, name in known["index"].items() if name.lower() in drafts}
+    return _unknown(problem.ref, index, draft=True)
 
 
 def _nearest(ref: str, index: Mapping[str, str]) -> tuple[str, ...]:

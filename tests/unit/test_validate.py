@@ -414,6 +414,27 @@ def test_gpus_and_nodes_given_are_compared_with_the_ranks():
     assert "given.gpus = 2 (CUDA_VISIBLE_DEVICES)" in few.findings[0].because
 
 
+@pytest.mark.parametrize(
+    "launch", ["sglang serve Qwen/Qwen3-8B --tp-size 4", "vllm serve Qwen/Qwen3-8B -tp 4"]
+)
+def test_the_count_of_a_node_shows_no_hidden_gpus(launch):
+    flags = TargetFlags(gpu="h200", gpu_count=8)
+    session = Session(flags)
+    [hidden] = parse_text(f"CUDA_VISIBLE_DEVICES=0,1 {launch}").commands
+    [all_there] = parse_text(f"CUDA_VISIBLE_DEVICES=0,1,2,3 {launch}").commands
+    assert session.check(hidden).verdict == "error"
+    assert session.check(all_there).verdict != "error"
+
+
+def test_of_an_unknown_draft_the_flag_itself_is_the_place():
+    draft = "--speculative-algorithm EAGLE3 --speculative-draft-model-path {}"
+    line = "sglang serve Qwen/Qwen3-8B " + draft
+    near, far = (check(line.format(name)).problems[0] for name in ("me/qwen3_8b_eagle3", "me/Qwen3-8C"))
+    assert "did you mean Tengyunw/qwen3_8b_eagle3" in near.hint
+    assert far.hint == "the flag that names the draft may name a folder that has its config.json"
+    assert "--model" not in near.hint
+
+
 def test_a_notice_says_what_ends_it_and_what_was_so_when_it_fired():
     line = "--model-path moonshotai/Kimi-K3 --tp-size 8 --dcp-size 8 --prefill-attention-backend flashinfer"
     report = check(line, gpu="b200", version="0.5.23")
