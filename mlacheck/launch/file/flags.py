@@ -77,8 +77,11 @@ class FlagMaps:
         # A few are known by two that tell, spelled as flags are: others' settings have underscores.
         flags = not any("_" in key.text for key, _ in node.pairs)
         sure = flags and len(telling) >= _FEWEST and len(keys) - count <= 1
-        likely = count * 5 >= len(keys) * 4 and (flags or entry_points(engine)["maps"])
-        if count < _FEWEST or not (sure or likely):
+        # They are the engine's settings all the same where it is named, or where each one is a flag of it.
+        named = entry_points(engine)["maps"] or engine == self.reader.default_engine
+        likely = count * 5 >= len(keys) * 4 and (flags or named)
+        own = count == len(keys) > _FEWEST
+        if count < _FEWEST or not (sure or likely or own):
             return None
         if sum(one == count for one in known.values()) > 1:
             self.reader.problem(

@@ -525,13 +525,20 @@ def test_a_config_is_the_engines_that_has_most_of_its_flags(text, default, engin
     ("text", "count"),
     [
         ("model-path: a/m\ntp-size: 2\nwrong-key: 1\n", 1),
-        ("model: a/m\ntensor_parallel_size: 2\nmax_model_len: 1\nmax_num_seqs: 1\n", 0),
+        ("model: a/m\ntensor_parallel_size: 2\nmax_model_len: 1\n", 1),  # all of them one engine's own
+        ("model: a/m\ntensor_parallel_size: 2\nmax_model_len: 1\nmax_num_seqs: 1\nrun_name: x\n", 0),
         ("model_path: a/m\ntp_size: 2\noutput_dir: x\n", 0),
         ("model: a/m\nport: 1\nname: x\n", 0),
     ],
 )
 def test_a_few_flags_are_told_from_other_settings(text, count):
     assert len(read(text, "cfg.yaml").commands) == count
+
+
+def test_of_an_engine_that_is_named_a_config_of_underscores_is_read():
+    text = "model: a/m\ntensor_parallel_size: 2\nmax_model_len: 1\nmax_num_seqs: 1\nrun_name: x\n"
+    [command] = read(text, "cfg.yaml", engine="vllm").commands
+    assert (command.engine, command.entry) == ("vllm", "config")
 
 
 @pytest.mark.parametrize(
