@@ -29,14 +29,14 @@ def unread(names: Iterable[str], engine: str, version: str) -> Iterator[Finding]
         prefix = next((one for one in prefixes if name.startswith(one)), None)
         if prefix is None:
             continue
-        spans: dict[str, Any] = find_json(engine, "environment.json")["names"]
-        first, last = spans.get(name) or spans.get(prefixes[prefix] + name.removeprefix(prefix)) or ("", "")
-        if not first:
-            known = [one for one, span in spans.items() if _covers(engine, span[0], span[1], version)]
+        spans: dict[str, tuple[str, str]] = find_json(engine, "environment.json")["names"]
+        span = spans.get(name) or spans.get(prefixes[prefix] + name.removeprefix(prefix))
+        if span is None:
+            known = [one for one, span in spans.items() if _covers(engine, *span, version)]
             for meant in closest(name, known, 1, _LIKE):
                 yield MISSPELT_VARIABLE.finding(f"{engine} {version} reads no {name}: did you mean {meant}?")
-        elif not _covers(engine, first, last, version):
-            which = first if first == last else f"{first} to {last}"
+        elif not _covers(engine, *span, version):
+            which = " to ".join(dict.fromkeys(span))
             yield UNREAD_VARIABLE.finding(
                 f"{engine} {version} does not read {name}, which {which} read: it has no effect here"
             )

@@ -157,9 +157,11 @@ class Source:
         """Find what a function calls, and what it hands on to be run: `run_hook(handle_x, server_args)`."""
         yield from (called for _, called in self.calls(unit))
         module = self.module(unit.file)
-        for node in inside(unit.node) if module else ():
+        if module is None:
+            return
+        for node in inside(unit.node):
             for argument in node.args if isinstance(node, ast.Call) else ():
-                if isinstance(argument, ast.Name) and module is not None:
+                if isinstance(argument, ast.Name):
                     yield from self._called(module, argument.id)
 
     def _called(self, module: Module, name: str) -> Iterator[Unit]:

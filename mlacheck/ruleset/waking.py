@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from mlacheck.ruleset.expression import Scope
     from mlacheck.ruleset.program import Program, Step
 
-# A fact with the values of which it needs one; None: any other than its default.
-Need: TypeAlias = "tuple[str, tuple[object, ...] | None]"
+# The values of a fact of which one is needed; None: any other than its default.
+Values: TypeAlias = "tuple[object, ...] | None"
+Need: TypeAlias = "tuple[str, Values]"
 # How often a need is met, roughly: by an argument or a variable, by one that rules set, by a fact of a probe.
 _SAID, _SET, _PROBED = 1, 4, 6
 
@@ -43,13 +44,13 @@ class Waking:
 
     def wakes(self) -> Wakes:
         """Give, by fact, the numbers that wake for each value, for any other, and where it is not known."""
-        by_fact: dict[str, list[tuple[int, tuple[object, ...] | None]]] = {}
+        by_fact: dict[str, list[tuple[int, Values]]] = {}
         for needs, number in self._numbers.items():
             for fact, values in sorted(needs, key=repr):
                 by_fact.setdefault(fact, []).append((number, values))
         return {fact: self._row(fact, found) for fact, found in by_fact.items()}
 
-    def _row(self, fact: str, found: list[tuple[int, tuple[object, ...] | None]]) -> Row:
+    def _row(self, fact: str, found: list[tuple[int, Values]]) -> Row:
         other = tuple(number for number, values in found if values is None)
         named = dict.fromkeys(value for _, values in found for value in values or ())
         rows = {
@@ -63,22 +64,23 @@ class Waking:
 
     def _of_step(self, step: Step) -> frozenset[Need] | None:
         needs = None if step.when is None else self._of(self.scope.tree(step.when))
-        if needs is None and step.arms and all(arm.when is not None for arm in step.arms):
-            needs = self._any(self._of(self.scope.tree(arm.when or "")) for arm in step.arms)
+        arms = [arm.when for arm in step.arms if arm.when is not None]
+        if needs is None and arms and len(arms) == len(step.arms):
+            needs = self._any(self._of(self.scope.tree(when)) for when in arms)
         return needs
 
     def _of(self, node: ast.expr) -> frozenset[Need] | None:
         """Give the needs of which one is met where a condition may hold; None where it may at any time."""
         name = dotted(node)
-        if name in self.scope.derives:
-            return self._of(self.scope.tree(self.scope.derives[name or ""]))
+        if name is not None and name in self.scope.derives:
+            return self._of(self.scope.tree(self.scope.derives[name]))
         if isinstance(node, ast.BoolOp):
             parts = [self._of(part) for part in node.values]
             if isinstance(node.op, ast.Or):
                 return self._any(parts)
             known = [part for part in parts if part is not None]
             if known:
-                return min(known, key=self._often)
+                return min(known, key=self._how_often)
         return self._one_of(node) or self._changed(node)
 
     @staticmethod
@@ -119,7 +121,7 @@ class Waking:
             return None
         return frozenset((name, None) for name in read) if held is False else None
 
-    def _often(self, needs: frozenset[Need]) -> int:
+    def _how_often(self, needs: frozenset[Need]) -> int:
         return sum(map(self._weight, needs))
 
     def _weight(self, need: Need) -> int:
