@@ -93,8 +93,9 @@ def _changes(line: Line, problem: ArgumentProblem) -> Iterator[Change]:
                 yield Change(at, at + 1, new, f"write {flag} for {name}", rank=rank, writes=dest)
     elif problem.kind == "invalid-choice":
         for rank, one in enumerate(problem.suggestions):
-            # Of several values only the one at fault is another.
-            told = [one if word is words[at] else word.text for word in words[start + 1 : end]] or [one]
+            # Of several values only what is at fault is another.
+            values = range(start + 1, end)
+            told = [one if i == at else _value(line, problem, words[i].text) for i in values] or [one]
             head = words[start].text.partition("=")[0]
             new = (f"{head}={one}",) if "=" in words[start].text else (words[start].text, *told)
             yield Change(start, end, new, f"set {problem.flag} {' '.join(told)}", rank=rank)
@@ -133,6 +134,15 @@ def _pairs(text: str) -> str | None:
     if not all(name.isidentifier() and value.isdecimal() for name, _, value in pairs):
         return None
     return json.dumps({name: int(value) for name, _, value in pairs}, separators=(",", ":"))
+
+
+def _value(line: Line, problem: ArgumentProblem, text: str) -> str:
+    """Give a value that stands beside a refused one, or what it is close to where it is no choice either."""
+    grammar = line.around.grammar
+    if problem.flag is None or text in map(str, grammar.flags[problem.flag].choices):
+        return text
+    meant = suggest(replace(problem, token=text, suggestions=()), grammar).suggestions
+    return meant[0] if meant else text
 
 
 def _dest(line: Line, flag: str) -> str | None:

@@ -129,6 +129,8 @@ def test_of_several_values_only_the_misspelt_one_is_another():
     found = corrected(check(f"{SGLANG} --lora-target-modules qkv_proj gate_up o_proj", "0.5.20", "h200"))
     assert found[0].command == f"{SGLANG} --lora-target-modules qkv_proj gate_up_proj o_proj"
     assert found[0].text.startswith("set --lora-target-modules qkv_proj gate_up_proj o_proj")
+    found = corrected(check(f"{SGLANG} --lora-target-modules qkv_proj gate_up dwn_proj", "0.5.20", "h200"))
+    assert found[0].command == f"{SGLANG} --lora-target-modules qkv_proj gate_up_proj down_proj"
 
 
 def test_a_switch_on_is_not_taken_for_one_that_switches_off():
