@@ -109,7 +109,8 @@ class Session:
 
     def checker(self, command: LaunchCommand) -> Checker:
         """Give what checks commands of this engine with these hints about its target."""
-        visible = command.env.get("CUDA_VISIBLE_DEVICES")
+        beside = self.env_of(command.source.file)
+        visible = beside.get("CUDA_VISIBLE_DEVICES", command.env.get("CUDA_VISIBLE_DEVICES"))
         profile = self.profile_of(command.source.file)
         said = (command.image, command.gpu, command.gpu_count, command.nodes)
         key = (command.engine, *said, visible, profile and profile.name)

@@ -424,6 +424,8 @@ def test_the_count_of_a_node_shows_no_hidden_gpus(launch):
     [all_there] = parse_text(f"CUDA_VISIBLE_DEVICES=0,1,2,3 {launch}").commands
     assert session.check(hidden).verdict == "error"
     assert session.check(all_there).verdict != "error"
+    beside = Session(flags, env={"CUDA_VISIBLE_DEVICES": "0,1"})
+    assert beside.check(all_there).verdict == "error"
 
 
 def test_of_an_unknown_draft_the_flag_itself_is_the_place():
