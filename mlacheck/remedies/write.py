@@ -22,14 +22,16 @@ def write_edit(
     spans = {name: given.spans for name, given in arguments.given.items()}
     options = {name: grammar.option(name) for name in edits if not name.startswith("env.")}
     edited = edit_command(command, edits, spans=spans, options=options)
-    return "; ".join(_words(name, value, options) for name, value in edits.items()), edited
+    given = {name: one.flag for name, one in arguments.given.items()}
+    return "; ".join(_words(name, value, options, given.get(name)) for name, value in edits.items()), edited
 
 
-def _words(name: str, value: object, options: Mapping[str, Option]) -> str:
+def _words(name: str, value: object, options: Mapping[str, Option], given: str | None) -> str:
     option = options.get(name)
     flag = name.removeprefix("env.") if option is None else option.flag
     if value == UNSET:
-        return f"drop {flag}"
+        # What the line says may be the flag's opposite.
+        return f"drop {given if option is not None and given in option.negative else flag}"
     if isinstance(value, bool):
         if option is not None and value != option.switch:
             return f"set {option.off}" if option.off else f"drop {flag}"

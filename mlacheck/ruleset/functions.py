@@ -81,8 +81,9 @@ def without(values: Iterable[object], known: Collection[object]) -> tuple[object
 
 
 def listed(*pairs: object) -> str:
-    """Join the texts whose conditions hold, from condition, text, condition, text, ..."""
-    return ", ".join(str(text) for when, text in zip(pairs[::2], pairs[1::2], strict=True) if when)
+    """Join the texts whose conditions hold, each once, from condition, text, condition, text, ..."""
+    texts = (str(text) for when, text in zip(pairs[::2], pairs[1::2], strict=True) if when)
+    return ", ".join(dict.fromkeys(texts))
 
 
 def mentioned(items: Sequence[str], text: str) -> bool:

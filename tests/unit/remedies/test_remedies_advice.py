@@ -260,3 +260,11 @@ def test_what_takes_the_place_of_an_old_flag_takes_its_value(old, new, version):
 def test_a_value_that_the_new_flag_has_not_is_left_out():
     [only] = corrected(check("vllm serve Qwen/Qwen3-8B --task generate", "0.33.0", "h200"))
     assert only.command == "vllm serve Qwen/Qwen3-8B"
+
+
+def test_what_is_dropped_is_what_the_line_says():
+    model = "moonshotai/Kimi-Linear-48B-A3B-Instruct --trust-remote-code"
+    line = f"vllm serve {model} -tp 8 --no-enable-chunked-prefill"
+    remedies = corrected(check(line, "0.33.0", "h200"))
+    assert remedies[0].text == "drop --no-enable-chunked-prefill"
+    assert remedies[0].command == line.removesuffix(" --no-enable-chunked-prefill")

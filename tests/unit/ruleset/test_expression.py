@@ -338,3 +338,10 @@ def test_what_is_decided_without_a_fact_holds_whatever_the_fact_is(text, facts, 
         assert without is full
     among = decide(text, facts | {hidden: one_of((facts[hidden], facts[hidden]))}, SCOPE)
     assert among is full
+
+
+def test_a_text_that_holds_for_two_reasons_is_listed_once():
+    assert (
+        FUNCTIONS["listed"](True, "no window", False, "no sink", True, "no prefix", True, "no window")
+        == "no window, no prefix"
+    )
