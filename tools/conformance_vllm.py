@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _OURS: Final = {theirs: ours for ours, theirs in NAMES["vllm"].items()}
 # What the recorder has not installed.
 _ABSENT: Final[dict[str, str | None]] = {"arctic_inference": None}
+# Without effect there: it counts 8 GPUs, whichever are visible.
+_IGNORED: Final = "CUDA_VISIBLE_DEVICES"
 _LINEAR: Final = frozenset({"GDN_ATTN", "KIMI_K3_KDA", "MAMBA2_ATTN", "LINEAR_ATTN", "SHORT_CONV_ATTN"})
 _FOLDER: Final = re.compile(r"@([\w./-]+)")
 
@@ -57,7 +59,7 @@ def case_of(row: dict[str, Any], version: str, models: Path, file: Path) -> dict
         "gpu_count": 8,
         "flashinfer": row["flashinfer"],
         "args": args,
-        "env": row.get("env") or {},
+        "env": {name: value for name, value in (row.get("env") or {}).items() if name != _IGNORED},
         "packages": _ABSENT,
     }
 
