@@ -114,6 +114,8 @@ class Cases:
 
 def _from_words(words: Sequence[str], engine: str) -> LaunchCommand:
     text = " ".join(words)
+    if list(words[:1]) == ["-m"]:
+        return LaunchCommand(engine, words[1], tuple(Word(text=word) for word in words[2:]), text=text)
     if list(words[:1]) != ["serve"]:
         return LaunchCommand(engine, "flags", tuple(Word(text=word) for word in words), text=text)
     entry = next(one.entry for one in SERVERS.values() if one.engine == engine)

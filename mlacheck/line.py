@@ -93,6 +93,8 @@ class Line:
                 self.facts[name] = self.arguments.values[name]
         if "given.model_word" in self.facts:
             self.facts["given.model_word"] = self._model_word()
+        if "given.entry" in self.facts:
+            self.facts["given.entry"] = command.entry
         self._add_environment()
         self._add_models()
         for name, given in self.arguments.given.items():

@@ -310,3 +310,11 @@ def test_each_report_has_the_line_of_its_case():
     case = '{"id": %d, "engine_version": "0.5.18", "args": %s}\n'
     lines = [case % (1, "[]"), "\n", case % (2, '"--tp 8"')]
     assert [(one.id, one.location.line) for one in Cases().check(lines)] == [(1, 1), (2, 3)]
+
+
+def test_a_case_that_begins_with_a_module_is_read_by_that_program():
+    case = {"engine": "vllm", "engine_version": "0.33.0", "gpu": "h200"}
+    words = ["-m", "vllm.entrypoints.openai.api_server", "--model", "Qwen/Qwen3-8B", "-tp", "2", "--headless"]
+    assert "MLV435" in {one.id for one in Cases().report({**case, "args": words}).findings}
+    told = Cases().report({**case, "args": words[2:]})
+    assert "MLV435" not in {one.id for one in told.findings}
