@@ -65,10 +65,8 @@ def _wanted(value: str, form: Any) -> str | None:
         return None
     words: list[str] = form["words"]
     texts = [one.strip() for one in value.split(",") if one.strip()] if form.get("many") else [value]
-    known = words if form.get("cased", True) else [one.lower() for one in words]
-    if all((one if form.get("cased", True) else one.lower()) in known for one in texts):
-        return None
-    return f"none of {', '.join(words)}"
+    fold = str if form.get("cased", True) else str.lower
+    return None if {*map(fold, texts)} <= {*map(fold, words)} else f"none of {', '.join(words)}"
 
 
 def _covers(engine: str, first: str, last: str, version: str) -> bool:

@@ -19,7 +19,6 @@ from mlacheck.ruleset.program import UNSET
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from mlacheck.ruleset.awake import Awake
     from mlacheck.ruleset.expression import Scope
     from mlacheck.ruleset.load import Compiled
     from mlacheck.ruleset.machine import Hit, Run
@@ -47,10 +46,12 @@ class Evaluation:
 
     compiled: Compiled
     facts: dict[str, object]  # settled
-    awake: Awake  # over them
     defaults: Mapping[str, object]
     places: Mapping[str, int] = field(default_factory=dict)  # by argument, the word that gives it
     _outcomes: dict[tuple[tuple[str, object], ...], Outcome] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.awake = self.compiled.sleepers.awake(self.facts)
 
     def step(self, hit: Hit) -> Step:
         """Give the rule behind a hit."""

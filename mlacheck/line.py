@@ -125,13 +125,11 @@ class Line:
         compiled.settle(facts)
         worlds = compiled.program.worlds
         if not worlds or is_known(facts.get(world_fact(worlds))):
-            return (Evaluation(compiled, facts, compiled.sleepers.awake(facts), defaults, places),)
+            return (Evaluation(compiled, facts, defaults, places),)
         every = [{**facts, **world} for world in worlds]
         for one in every:
             compiled.settle_again(one, worlds[0])
-        return tuple(
-            Evaluation(compiled, one, compiled.sleepers.awake(one), defaults, places) for one in every
-        )
+        return tuple(Evaluation(compiled, one, defaults, places) for one in every)
 
     def left_out(self, names: Iterable[str]) -> tuple[str, ...]:
         """Give those of the facts that are flags at their default where open words may still give them."""
@@ -183,17 +181,15 @@ class Line:
             if fact in self.facts:
                 self.facts[fact] = value
                 self.origins[fact] = f"{name}={value}"
-        if given and "given.misread" in self.facts:
-            from mlacheck.environment import misread  # few lines name a variable
+        if given:
+            from mlacheck.environment import misread, unread  # few lines name a variable
 
             program = self.around.compiled.program
-            self.facts["given.misread"] = misread(given, program.engine, program.version)
-        strange = [name for name in given if f"env.{name}" not in self.facts]
-        if strange and not self.around.target.extrapolated:
-            from mlacheck.environment import unread  # few lines name a variable that no rule reads
-
-            program = self.around.compiled.program
-            self.remarks += unread(strange, program.engine, program.version)
+            if "given.misread" in self.facts:
+                self.facts["given.misread"] = misread(given, program.engine, program.version)
+            if not self.around.target.extrapolated:
+                strange = [name for name in given if f"env.{name}" not in self.facts]
+                self.remarks += unread(strange, program.engine, program.version)
         for name in self.command.unknown_env:
             if f"env.{name}" in self.facts and name not in (self.options.env or {}):
                 self.facts[f"env.{name}"] = UNKNOWN

@@ -24,7 +24,7 @@ from mlacheck.data import find_json, rules_root
 from mlacheck.probes.engine import ENGINES, entry_points, recorded_versions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 SOURCES: Final = frozenset({".py", ".sh", ".rs", ".toml", ".json", ".cu", ".cuh", ".h", ".cpp"})
 COMMENT: Final = (
@@ -79,17 +79,10 @@ def merged(
 ) -> dict[str, list[str]]:
     """Give the range of each name, from what is recorded and what was found."""
     ranges: dict[str, list[str]] = (old or {}).get("names", {})
-    has = {version: set(names) for version, names in found.items()}
-    for name, (first, last) in ranges.items():
-        for version in versions[versions.index(first) : versions.index(last) + 1]:
-            if version not in found:
-                has.setdefault(version, set()).add(name)
-    within = [version for version in versions if version in has]
-    spans = {
-        name: [version for version in within if name in has[version]]
-        for name in sorted(set().union(*has.values()))
-    }
-    return {name: [span[0], span[-1]] for name, span in spans.items()}
+    recorded = {"values": {name: [[first, last, None]] for name, (first, last) in ranges.items()}}
+    names = {version: dict.fromkeys(sorted(one)) for version, one in found.items()}
+    spans = merged_forms(recorded, names, versions)
+    return {name: [spans[name][0][0], spans[name][-1][1]] for name in sorted(spans)}
 
 
 def readings(source: str) -> dict[str, Any]:
@@ -143,7 +136,7 @@ def _is_text_of(name: str, node: ast.expr) -> bool:
 
 
 def merged_forms(
-    old: dict[str, Any] | None, found: dict[str, dict[str, Any]], versions: tuple[str, ...]
+    old: dict[str, Any] | None, found: Mapping[str, Mapping[str, Any]], versions: tuple[str, ...]
 ) -> dict[str, list[list[Any]]]:
     """Give the spans of versions that read each variable alike, with how they do."""
     has = {version: dict(forms) for version, forms in found.items()}

@@ -15,7 +15,9 @@ def quote(text: str) -> str:
     if _SAFE.fullmatch(text):
         return text
     if _UNSEEN.search(text) is None:
-        return "'" + text.replace("'", "'\"'\"'") + "'"
+        import shlex  # few words need quotes
+
+        return shlex.quote(text)
     plain = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"$'{shown_plainly(plain)}'"
 

@@ -90,7 +90,6 @@ def as_seen(name: str, sm: int, memory_gib: float | None, vendor: str) -> Gpu:
     return Gpu(known.key, name, sm, memory, known.mnnvl, vendor)
 
 
-@functools.cache
 def _file() -> dict[str, Any]:
     data = load_yaml("gpus.yaml")
     if not isinstance(data, dict):  # the file is ours: a broken one is a packaging fault

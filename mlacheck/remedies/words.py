@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from mlacheck.engines import Grammar
 from mlacheck.probes.engine import recorded_versions
+from mlacheck.remedies.write import set_words
+from mlacheck.ruleset.program import UNSET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,7 +36,6 @@ def _change(engine: str, name: str, value: object, versions: Sequence[str]) -> s
         if option is not None:
             flag = option.flag
             break
-    if value in {"unset", False} if not isinstance(value, list) else False:
+    if not isinstance(value, list) and value in {UNSET, False}:
         return f"drop {flag}"
-    told = " ".join(map(str, value)) if isinstance(value, list) else value
-    return f"add {flag}" if value is True else f"set {flag} {told}"
+    return f"add {flag}" if value is True else set_words(flag, value)

@@ -36,5 +36,9 @@ def _words(name: str, value: object, options: Mapping[str, Option], given: str |
         if option is not None and value != option.switch:
             return f"set {option.off}" if option.off else f"drop {flag}"
         return f"add {flag}"
-    told = " ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
-    return f"set {flag} {told}"
+    return set_words(flag, value)
+
+
+def set_words(flag: str, value: object) -> str:
+    """Say that a flag gets a value; a list is told as its words."""
+    return f"set {flag} {' '.join(map(str, value)) if isinstance(value, (list, tuple)) else value}"

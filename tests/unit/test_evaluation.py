@@ -64,7 +64,7 @@ def evaluation(rules, **given):
     defaults = {"dcp_size": 1, "page_size": None, "backend": None, "decode": None, "algorithm": None}
     facts = {**compiled.program.defaults, **given}
     compiled.settle(facts)
-    return Evaluation(compiled, facts, compiled.sleepers.awake(facts), defaults)
+    return Evaluation(compiled, facts, defaults)
 
 
 def ids(checked, hits):

@@ -98,7 +98,7 @@ def searched(rules, given, most=3, **facts):
     compiled = rules.compile(RULES)
     values = {**compiled.program.defaults, "gpu.sm": 100, **given, **facts}
     compiled.settle(values)
-    evaluation = Evaluation(compiled, values, compiled.sleepers.awake(values), GRAMMAR.defaults)
+    evaluation = Evaluation(compiled, values, GRAMMAR.defaults)
     candidates = Candidates(evaluation, GRAMMAR, frozenset(given), PREFERENCES)
     search = Search(evaluation, candidates, Costs(PREFERENCES, evaluation.outcome()))
     return evaluation, search, search.run(most)
